@@ -1,5 +1,6 @@
 //! What each phase made of each function: its size, the registers that it takes, how long it may run, and the rules that fired.
 
+use crate::by_function::ByFunction;
 use crate::pressure::{PRESSURE_FILES, PressureCounts, physical_peaks};
 use oriole_isa::Arch;
 use oriole_opt::pipeline::Code;
@@ -8,8 +9,6 @@ use oriole_ori::analysis::{Flow, Liveness};
 use oriole_ori::dump::Statistics;
 use oriole_ori::{Function, FunctionKind, Module};
 use oriole_passes::{Changed, Pass, PassInfo, Tally};
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A function from phase to phase.
@@ -93,13 +92,13 @@ fn virtual_peaks(func: &Function, live: &Liveness) -> PressureCounts {
 pub(crate) struct Historian<'w> {
     watcher: &'w dyn Watcher,
     arch: Arch,
-    found: Mutex<BTreeMap<String, FunctionHistory>>,
+    found: ByFunction<FunctionHistory>,
 }
 
 impl<'w> Historian<'w> {
     /// For a module as lowering made it.
     pub(crate) fn new(watcher: &'w dyn Watcher, module: &Module, lowering: &PassInfo) -> Self {
-        let historian = Historian { watcher, arch: module.arch, found: Mutex::default() };
+        let historian = Historian { watcher, arch: module.arch, found: ByFunction::default() };
         for func in module.functions.values() {
             historian.note(lowering, func, Vec::new(), false);
         }
@@ -116,19 +115,17 @@ impl<'w> Historian<'w> {
     ) {
         let figures = Figures::new(func, self.arch, is_allocated);
         let step = Step { number: pass.number(), phase: pass.name, rewrites, figures };
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let history = found.entry(func.name().to_owned()).or_insert_with(|| FunctionHistory {
+        let first = || FunctionHistory {
             function: func.name().to_owned(),
             is_kernel: func.kind() == FunctionKind::Entry,
             steps: Vec::new(),
-        });
-        history.steps.push(step);
+        };
+        self.found.update(func, first, |history| history.steps.push(step));
     }
 
     /// All of it, in the order of the module's functions.
     pub(crate) fn take(&self, module: &Module) -> Vec<FunctionHistory> {
-        let mut found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
-        module.functions.values().filter_map(|func| found.remove(func.name())).collect()
+        self.found.take(module)
     }
 }
 

@@ -7,6 +7,7 @@
 //! ```
 
 mod back_end;
+mod by_function;
 mod cold;
 mod emit;
 mod error;

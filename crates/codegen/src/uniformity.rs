@@ -1,5 +1,6 @@
 //! Over which threads each value is the same, and why not over more: listings of the code as it stands at slot 70.
 
+use crate::by_function::ByFunction;
 use crate::session::Session;
 use oriole_isa::Arch;
 use oriole_opt::pipeline::{Code, PIPELINE};
@@ -9,7 +10,6 @@ use oriole_ori::text::{commented, inst_text, reg_name};
 use oriole_ori::{Block, Function, FunctionKind, InstId, Module};
 use oriole_passes::{Changed, Pass, Tally};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The slot of OriPropagateVaryingSecond: SSA form is still there, and what follows goes by the answer.
@@ -116,19 +116,18 @@ pub(crate) struct Lister<'s> {
     session: &'s Session<'s>,
     /// The last pass of the level before the slot.
     place: Option<&'static str>,
-    found: Mutex<BTreeMap<String, UniformityListing>>,
+    found: ByFunction<UniformityListing>,
 }
 
 impl<'s> Lister<'s> {
     pub(crate) fn new(session: &'s Session<'s>, level: u8) -> Self {
         let before = PIPELINE.iter().rfind(|pass| pass.level <= level && pass.number() <= SLOT);
-        Lister { session, place: before.map(|pass| pass.name), found: Mutex::default() }
+        Lister { session, place: before.map(|pass| pass.name), found: ByFunction::default() }
     }
 
     /// What it has listed, in the order of the module's functions.
     pub(crate) fn take(&self, module: &Module) -> Vec<UniformityListing> {
-        let mut found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
-        module.functions.values().filter_map(|func| found.remove(func.name())).collect()
+        self.found.take(module)
     }
 }
 
@@ -141,7 +140,7 @@ impl Watcher for Lister<'_> {
         let changed = self.session.rewrite(pass, arch, func)?;
         if Some(pass.name) == self.place {
             let listing = UniformityListing::new(func, arch);
-            self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(func.name().to_owned(), listing);
+            self.found.insert(func, listing);
         }
         Ok(changed)
     }

@@ -18,6 +18,13 @@ pub struct Guard {
     pub negated: bool,
 }
 
+impl Guard {
+    /// The predicate as an operand that is true where the guard holds.
+    pub fn operand(self) -> Operand {
+        Operand::reg(self.pred).with_not(self.negated)
+    }
+}
+
 /// What an instruction is: one of the machine's, or an operation that only Ori has. The opcode of the latter
 /// says nothing, so that no rule takes them for a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ use crate::error::Lowered;
 use crate::function::{FnLower, bindings, finish, operands};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Opcode as Sass;
-use oriole_ori::{Inst, Operand};
+use oriole_ori::Inst;
 use oriole_ptx::ast::{Instruction, Opcode, Word};
 
 /// The opcodes of this chapter.
@@ -25,7 +25,7 @@ fn bra(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         }
         Some(guard) => {
             let next = cx.new_block()?;
-            let pred = Operand::reg(guard.pred).with_not(guard.negated);
+            let pred = guard.operand();
             cx.branch_with(pred, target, next, instruction.has(Word::Uni))?;
             cx.switch_to(next);
         }

@@ -132,19 +132,19 @@ impl Chooser<'_> {
         self.time(ops);
         self.exit = ops.iter().position(|op| op.terminator).unwrap_or(ops.len()) as u32;
         self.asked.clear();
-        let mut leaves = NOWHERE;
+        let mut all = NOWHERE;
         for (at, op) in ops.iter().enumerate().rev() {
             let own = assignment.own[block][at];
-            let asked = |release: Option<u32>| release.map_or(NOWHERE, |number| self.asked(number, leaves, assignment));
+            let asked = |release: Option<u32>| release.map_or(NOWHERE, |number| self.asked(number, all, assignment));
             self.asked.push([asked(own.result), asked(own.source)]);
             self.touch(at, op);
             if op.awaits_all {
-                leaves = at as u32;
+                all = at as u32;
             }
         }
         self.asked.reverse();
         for open in opens.iter_mut().flatten() {
-            open.asked_at = self.asked(open.release, leaves, assignment);
+            open.asked_at = self.asked(open.release, all, assignment);
         }
         self.touched.forget(|touched| *touched = Touched::default());
     }
@@ -200,15 +200,15 @@ impl Chooser<'_> {
         self.there.forget(|time| *time = 0);
     }
 
-    /// The place of the first instruction of those seen that asks for a release.
-    fn asked(&self, release: u32, leaves: u32, assignment: &Assignment) -> u32 {
+    /// The place of the first instruction of those seen that asks for a release; `all` is that of the first that waits for all.
+    fn asked(&self, release: u32, all: u32, assignment: &Assignment) -> u32 {
         let Release { regs, is_result, .. } = &assignment.releases[release as usize];
         let first = regs.iter().fold(0, |first, reg| {
             let Touched { read, written } = *self.touched.get(*reg);
             let first = first_of(first, written);
             if *is_result { first_of(first, read) } else { first }
         });
-        leaves.min(first.wrapping_sub(1))
+        all.min(first.wrapping_sub(1))
     }
 
     fn touch(&mut self, at: usize, op: &Op) {

@@ -92,9 +92,8 @@ fn leave_out_result(func: &mut Function, context: &Context, block: Block, id: In
     }
     let is_read = |reg: VReg| !func.is_value(reg) || func.def_use().is_none_or(|lists| lists.count(reg) > 0);
     let is_left = |operand: Operand| func.named(operand).into_iter().any(is_read);
-    let has_result = inst.defs().any(|(_, operand)| operand.names_registers());
     // A reduction on global memory is another instruction, elsewhere there is one with nothing to write to.
-    let is_done = inst.opcode != Opcode::ATOMG && !has_result;
+    let is_done = inst.opcode != Opcode::ATOMG && !has_result(inst);
     if is_done || acquires(func, block, id) || inst.call.is_some() || inst.defs().any(|(_, operand)| is_left(operand)) {
         return;
     }
@@ -104,6 +103,11 @@ fn leave_out_result(func: &mut Function, context: &Context, block: Block, id: In
         func.edit().replace(id, new);
         context.tally.count(UNREAD);
     }
+}
+
+/// Whether an operation writes something.
+fn has_result(inst: &Inst) -> bool {
+    inst.defs().any(|(_, operand)| operand.names_registers())
 }
 
 /// Whether the lines of the cache are dropped behind an instruction, before anything else happens to memory.
@@ -167,8 +171,7 @@ fn count_threads(func: &mut Function, context: &Context, id: InstId) {
     let is_sum = inst.opcode == Opcode::ATOMS
         && inst.get(Field::ATOM_OP) == AtomOp::ADD
         && matches!(inst.get(Field::ATOM_TYPE), AtomType::U32 | AtomType::S32);
-    let has_result = inst.defs().any(|(_, operand)| operand.names_registers());
-    if !context.tally.is_open() || !is_sum || has_result || constant_data(func, inst) != Some(1) {
+    if !context.tally.is_open() || !is_sum || has_result(inst) || constant_data(func, inst) != Some(1) {
         return;
     }
     let mut mods = inst.mods.clone();

@@ -78,7 +78,7 @@ impl Warp<'_> {
     /// Let the threads act for themselves, unless all of them are active; go on where they are.
     fn fork(&mut self, id: InstId, result: Option<VReg>) -> Result<Fork, BuildError> {
         let guard = self.func[id].guard();
-        let holds = guard.map_or(Operand::pt(), |guard| Operand::reg(guard.pred).with_not(guard.negated));
+        let holds = guard.map_or(Operand::pt(), Guard::operand);
         let mask = Operand::reg(self.func.new_vreg(RegType::R)?);
         self.emit(Opcode::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(Role::D, mask), (Role::PA, holds)]);
         let everybody = Operand::imm(u32::MAX);

@@ -134,8 +134,7 @@ impl<'f> Warp<'f> {
         let mut data = data;
         if let Some(guard) = guard {
             let all = Operand::reg(self.func.new_vreg(RegType::R)?);
-            let holds = Operand::reg(guard.pred).with_not(guard.negated);
-            let roles = [(Role::D, all), (Role::A, data), (Role::B, neutral(op, signed)), (Role::PA, holds)];
+            let roles = [(Role::D, all), (Role::A, data), (Role::B, neutral(op, signed)), (Role::PA, guard.operand())];
             self.emit(Opcode::SEL, &[], &roles);
             data = all;
         }
@@ -274,7 +273,7 @@ impl<'f> Warp<'f> {
             return Ok(known);
         }
         let mask = Operand::reg(self.func.new_vreg(RegType::Ur)?);
-        let holds = guard.map_or(Operand::pt(), |guard| Operand::reg(guard.pred).with_not(guard.negated));
+        let holds = guard.map_or(Operand::pt(), Guard::operand);
         self.emit(Opcode::VOTEU, &[Field::VOTE.is(Vote::ANY)], &[(Role::D, mask), (Role::PA, holds)]);
         let (flo, kind) = if shuffles { (Opcode::FLO, RegType::R) } else { (Opcode::UFLO, RegType::Ur) };
         let highest = Operand::reg(self.func.new_vreg(kind)?);

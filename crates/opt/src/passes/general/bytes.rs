@@ -1,8 +1,8 @@
 //! Bytes that change places: PRMT, shifts by whole bytes and masks of whole bytes, one behind the other.
 
-use super::bounds::{AND, conjunction};
-use super::{Cx, Rewrite, constant, mov, source};
-use oriole_isa::{Field, Mods, Opcode, Prmt, Role, ShiftDir, ShiftType};
+use super::bounds::conjunction;
+use super::{Cx, Rewrite, constant, mask_of, mov, shift_of, source};
+use oriole_isa::{Field, Opcode, Prmt, Role, ShiftDir, ShiftType};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
@@ -156,34 +156,12 @@ fn simple(d: Operand, word: Operand, bytes: [Byte; 4]) -> Option<Inst> {
         return Some(mov(d, word));
     }
     if let Some(by) = (-3..=3).find(|by| is_moved(*by)) {
-        return Some(shift(d, word, by));
+        let dir = if by > 0 { ShiftDir::L } else { ShiftDir::R };
+        return Some(shift_of(d, word, dir, 8 * by.unsigned_abs()));
     }
     let is_masked = (0..4).all(|k| bytes[k].is_zero() || bytes[k] == at(k as i32));
     is_masked.then(|| {
         let mask = u32::from_le_bytes(bytes.map(|byte| if byte.is_zero() { 0 } else { 0xff }));
-        let mut new = Inst::neutral(Opcode::LOP3, Mods::new());
-        new.set_role(Role::D, d);
-        new.set_role(Role::A, word);
-        new.set_role(Role::B, Operand::imm(mask));
-        new.set_role(Role::C, Operand::rz());
-        new.set_role(Role::Lut, Operand::imm(AND));
-        new
+        mask_of(d, word, mask)
     })
-}
-
-/// A word shifted to the left by so many bytes, or to the right by fewer than none.
-fn shift(d: Operand, word: Operand, by: i32) -> Inst {
-    let to_left = by > 0;
-    let fields = [
-        Field::SHIFT_DIR.is(if to_left { ShiftDir::L } else { ShiftDir::R }),
-        Field::SHIFT_TYPE.is(ShiftType::U32),
-        Field::HI.is(!to_left),
-    ];
-    let (value, other) = if to_left { (Role::A, Role::C) } else { (Role::C, Role::A) };
-    let mut new = Inst::neutral(Opcode::SHF, fields.into_iter().collect());
-    new.set_role(Role::D, d);
-    new.set_role(value, word);
-    new.set_role(other, Operand::rz());
-    new.set_role(Role::B, Operand::imm(8 * by.unsigned_abs()));
-    new
 }

@@ -4,9 +4,9 @@
 //! number that is not above `2^32 / divisor` and little below it. Quotients by that are one or two too small, and are corrected. So any number
 //! as near will do: for a constant, `floor(2^32 / divisor)`.
 
-use super::bounds::{AND, right_shift};
-use super::{Cx, Rewrite, constant, mov, mul_field, source, word};
-use oriole_isa::{Field, Ifmt, Mufu, Mul, Opcode, RndInt, Role, ShiftDir, ShiftType, Sign};
+use super::bounds::right_shift;
+use super::{Cx, Rewrite, constant, mask_of, mov, mul_field, shift_of, source, word};
+use oriole_isa::{Field, Ifmt, Mufu, Mul, Opcode, RndInt, Role, ShiftDir, Sign};
 use oriole_ori::{BuildError, Inst, Operand};
 use rustc_apfloat::ieee::Single;
 use rustc_apfloat::{Float, Round};
@@ -80,15 +80,8 @@ fn shifted(inst: &Inst) -> Option<Inst> {
     if !is_high_product(inst) || !source(inst, Role::C)?.is_zero() {
         return None;
     }
-    let mut new = Inst::neutral(Opcode::SHF, Default::default());
-    new.mods.set(Field::SHIFT_DIR, ShiftDir::R);
-    new.mods.set(Field::SHIFT_TYPE, ShiftType::U32);
-    new.mods.set(Field::HI, true);
-    new.set_role(Role::D, source(inst, Role::D)?);
-    new.set_role(Role::A, Operand::rz());
-    new.set_role(Role::B, Operand::imm(u32::BITS - power.trailing_zeros()));
-    new.set_role(Role::C, source(inst, Role::A)?);
-    Some(new)
+    let count = u32::BITS - power.trailing_zeros();
+    Some(shift_of(source(inst, Role::D)?, source(inst, Role::A)?, ShiftDir::R, count))
 }
 
 fn lower_bits(cx: &Cx<'_>, inst: &Inst) -> Option<Inst> {
@@ -101,10 +94,5 @@ fn lower_bits(cx: &Cx<'_>, inst: &Inst) -> Option<Inst> {
     if right_shift(quotient)? != (dividend, power.trailing_zeros()) {
         return None;
     }
-    let mut new = Inst::neutral(Opcode::LOP3, Default::default());
-    new.set_role(Role::D, source(inst, Role::D)?);
-    new.set_role(Role::A, dividend);
-    new.set_role(Role::B, Operand::imm(power - 1));
-    new.set_role(Role::Lut, Operand::imm(AND));
-    Some(new)
+    Some(mask_of(source(inst, Role::D)?, dividend, power - 1))
 }

@@ -39,7 +39,7 @@ pub(crate) use common::{equal, key, may_be_shared};
 use defs::{Defs, reads_of};
 pub(crate) use defs::{is_full_definition, is_stable};
 pub(crate) use merge::opposite_cmp;
-use oriole_isa::{Arch, Field, Mul, Opcode, RegFile, Role};
+use oriole_isa::{Arch, Field, Mods, Mul, Opcode, RegFile, Role, ShiftDir, ShiftType};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, BuildError, EntitySet, Function, Inst, InstId, Operand, RegType, VReg};
@@ -398,6 +398,29 @@ fn mul_field(inst: &Inst) -> Mul {
 /// A constant as an operand: zero is the zero register.
 fn word(bits: u32) -> Operand {
     if bits == 0 { Operand::rz() } else { Operand::imm(bits) }
+}
+
+/// `d = value & mask`
+fn mask_of(d: Operand, value: Operand, mask: u32) -> Inst {
+    let mut inst = Inst::neutral(Opcode::LOP3, Mods::new());
+    let (mask, and) = (Operand::imm(mask), Operand::imm(bounds::AND));
+    for (role, operand) in [(Role::D, d), (Role::A, value), (Role::B, mask), (Role::C, Operand::rz()), (Role::Lut, and)]
+    {
+        inst.set_role(role, operand);
+    }
+    inst
+}
+
+/// `d = value` shifted by so many bits, zeros coming in.
+fn shift_of(d: Operand, value: Operand, dir: ShiftDir, count: u32) -> Inst {
+    let to_left = dir == ShiftDir::L;
+    let fields = [Field::SHIFT_DIR.is(dir), Field::SHIFT_TYPE.is(ShiftType::U32), Field::HI.is(!to_left)];
+    let (to, other) = if to_left { (Role::A, Role::C) } else { (Role::C, Role::A) };
+    let mut inst = Inst::neutral(Opcode::SHF, fields.into_iter().collect());
+    for (role, operand) in [(Role::D, d), (to, value), (other, Operand::rz()), (Role::B, Operand::imm(count))] {
+        inst.set_role(role, operand);
+    }
+    inst
 }
 
 /// `d = value`
