@@ -2,6 +2,7 @@
 //! what is done with it is done while it is in the caches, and of its machine code only the words stay.
 
 use crate::cold::place_cold_last;
+use crate::edge_copies::guard_edge_copies;
 use crate::error::CompileError;
 use crate::history::Historian;
 use crate::placing::{Placing, Retries};
@@ -146,6 +147,7 @@ impl BackEnd<'_> {
             |func: &Function, reason: String| CompileError::Internal { function: func.name().to_owned(), reason };
         if reorders {
             join_zeros(func, arch);
+            guard_edge_copies(func, arch);
             place_cold_last(func, routines);
         }
         // At -O0 each jump of the program is a step.

@@ -9,6 +9,7 @@
 mod back_end;
 mod by_function;
 mod cold;
+mod edge_copies;
 mod emit;
 mod error;
 mod history;

@@ -496,6 +496,9 @@ pub(crate) struct FuzzArgs {
     /// Only this optimisation level of our code [default: 0, 3, and in turn 1, 2, few registers, one phase left out].
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub(crate) opt_level: Option<u8>,
+    /// Of the level of -O, leave out one optional phase after the other, in turn.
+    #[arg(long, requires = "opt_level")]
+    pub(crate) phases_in_turn: bool,
     /// Compile each program also with a random register budget of these.
     #[arg(long, value_name = "LEAST-MOST", value_parser = parse_budgets)]
     pub(crate) registers: Option<(u32, u32)>,

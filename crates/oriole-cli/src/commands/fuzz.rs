@@ -3,7 +3,7 @@
 use super::args::{FuzzArgs, FuzzKind, FuzzWithout};
 use super::failure::Failure;
 use super::{compile, files};
-use crate::fuzz::{Build, Campaign, Case, Finding, Kinds, Side, Tools, every_time, in_turn};
+use crate::fuzz::{Build, Campaign, Case, Finding, Kinds, Side, Tools, every_time, in_turn, without_phases};
 use crate::nvdisasm::Nvdisasm;
 use oriole_cubin::Target;
 use std::path::Path;
@@ -60,6 +60,7 @@ fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
     let compiles = !args.without.contains(&FuzzWithout::Oriole);
     let (builds, turns) = match args.opt_level {
         _ if !compiles => (Vec::new(), Vec::new()),
+        Some(opt_level) if args.phases_in_turn => (Vec::new(), without_phases(opt_level).collect()),
         Some(opt_level) => (vec![Build { opt_level, ..Build::default() }], Vec::new()),
         None => (every_time(), in_turn()),
     };

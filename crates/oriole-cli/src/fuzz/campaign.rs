@@ -89,8 +89,12 @@ pub fn in_turn() -> Vec<Build> {
     let few = [3, 1].map(|opt_level| Build { opt_level, maxrregcount: Some(FEWEST_REGISTERS), ..Build::default() });
     let fast = [FastCompile::Min, FastCompile::Mid, FastCompile::Max];
     let fast = fast.map(|fast_compile| Build { opt_level: 3, fast_compile, ..Build::default() });
-    let without = optional_passes().map(|phase| Build { opt_level: 3, without: Some(phase), ..Build::default() });
-    levels.into_iter().chain(few).chain(fast).chain(without).collect()
+    levels.into_iter().chain(few).chain(fast).chain(without_phases(3)).collect()
+}
+
+/// Builds of a level, each without one phase that correct code does not need.
+pub fn without_phases(opt_level: u8) -> impl Iterator<Item = Build> {
+    optional_passes().map(move |phase| Build { opt_level, without: Some(phase), ..Build::default() })
 }
 
 impl Campaign {

@@ -18,6 +18,6 @@ mod templates;
 mod whole;
 
 pub use buffers::{Argument, Buffer, Element, Fill};
-pub use campaign::{Campaign, Finding, Kinds, every_time, in_turn};
+pub use campaign::{Campaign, Finding, Kinds, every_time, in_turn, without_phases};
 pub use case::Case;
 pub use sides::{Build, Outcome, Plan, Side, Tools};
