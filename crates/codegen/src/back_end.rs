@@ -10,7 +10,7 @@ use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
 use crate::zeros::join_zeros;
 use oriole_isa::Arch;
-use oriole_ori::analysis::{CallNode, call_groups};
+use oriole_ori::analysis::{CallNode, Cfg, call_groups};
 use oriole_ori::{
     EntitySet, FuncId, Function, FunctionKind, MachineCode, Module, PrimaryMap, SecondaryMap, Symbol, SymbolData,
     SymbolKind, layout,
@@ -148,6 +148,10 @@ impl BackEnd<'_> {
         if reorders {
             join_zeros(func, arch);
             guard_edge_copies(func, arch);
+            if layout::thread_jumps(func) {
+                // Edges got blocks whose copies then were none.
+                layout::remove_unreachable(func, &Cfg::new(func));
+            }
             place_cold_last(func, routines);
         }
         // At -O0 each jump of the program is a step.

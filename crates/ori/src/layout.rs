@@ -4,7 +4,8 @@ use crate::analysis::Cfg;
 use crate::entity::{Block, InstId};
 use crate::function::Function;
 use crate::inst::Inst;
-use crate::terminator::{Exit, exit_of, may_fall_through};
+use crate::terminator::{Exit, exit_of, is_terminator, may_fall_through};
+use cranelift_entity::EntitySet;
 
 /// The block that control goes on to when no branch of `block` is taken: its last successor, unless its
 /// last instruction always leaves.
@@ -51,6 +52,54 @@ fn goes_straight_to(func: &Function, inst: InstId, next: Option<Block>) -> bool 
     let inst = &func[inst];
     let target = inst.operands.iter().find_map(|o| o.as_block());
     exit_of(inst) == Exit::Branch && !may_fall_through(inst) && target.is_some() && target == next
+}
+
+/// Where a block that does nothing but go on leads to.
+fn forwards_to(func: &Function, block: Block) -> Option<Block> {
+    let data = &func.blocks()[block];
+    let [next] = data.succs[..] else { return None };
+    let only_jumps = data.insts.iter().all(|i| exit_of(&func[*i]) == Exit::Branch);
+    let is_target_of_phi = func.block_insts(next).first().is_some_and(|i| func[*i].is_phi());
+    (only_jumps && next != block && !is_target_of_phi).then_some(next)
+}
+
+/// Edges through blocks that only jump on go straight to where these lead. Whether there were any; what nobody goes to any more
+/// stays in the layout.
+pub fn thread_jumps(func: &mut Function) -> bool {
+    let mut changed = false;
+    let taken = address_taken(func);
+    for block in func.layout().to_vec() {
+        for succ in func.succs(block).to_vec() {
+            // A call comes back to the block whose address it was given, however empty that is.
+            if taken.contains(succ) {
+                continue;
+            }
+            let mut target = succ;
+            // A chain of empty blocks is no longer than the function; a ring of them stays as it is.
+            for _ in 0..func.layout().len() {
+                match forwards_to(func, target) {
+                    Some(next) if next != succ => target = next,
+                    _ => break,
+                }
+            }
+            if target != succ && forwards_to(func, target).is_none() {
+                func.edit().redirect(block, succ, target);
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// Blocks whose address is taken by something that is no branch: the return points of calls.
+pub fn address_taken(func: &Function) -> EntitySet<Block> {
+    let plain = func.iter_insts().filter(|(_, inst)| func[*inst].is_machine() && !is_terminator(&func[*inst]));
+    let blocks = plain.flat_map(|(_, inst)| func[inst].operands.iter().filter_map(|o| o.as_block()));
+    let mut taken = EntitySet::new();
+    blocks.for_each(|block| {
+        taken.insert(block);
+    });
+    taken
 }
 
 /// Take blocks that the entry does not reach out of the layout; `cfg` is the function's graph.

@@ -1,9 +1,9 @@
 //! The form that regions rely on, and what the code of a block means to them.
 
-use crate::passes::branches::address_taken;
 use crate::{Changed, PhaseError};
 use oriole_isa::{Effects, Opcode};
 use oriole_ori::analysis::Cfg;
+use oriole_ori::layout::address_taken;
 use oriole_ori::{Block, Callee, EntitySet, Function, Inst, InstId};
 
 /// Let nothing lead to the entry: where it is a loop's header, a fresh block comes before it.
