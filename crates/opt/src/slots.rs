@@ -126,7 +126,7 @@ pub const SLOTS: &[Slot] = &[
     none(46, "GeneralOptimizeMid2", SETTLED),
     none(47, "AdvancedPhaseEarlyEnforceArgs", HOOK),
     stage(48, "EnforceArgumentRestrictions", LOWERED),
-    pass(49, "GvnCse", "what was computed before is not computed again"),
+    pass(49, "GvnCse", "what was computed before is not computed again, what memory is known to hold not loaded: docs/opt.md, Memory"),
     none(50, "OriReassociateAndCommon", COMMON),
     none(51, "ExtractShaderConstsFinal", "no driver computes constants before a launch for us"),
     none(52, "OriReplaceEquivMultiDefMov", SINGLE),
