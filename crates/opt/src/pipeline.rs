@@ -94,6 +94,8 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("GeneralOptimize",          &[29],  (1, Max),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     // Behind slot 29, not before slot 23: counters are told by definitions, and found where copies are gone.
     entry("OriLoopUnrolling",         &[22],  (2, Off),  false,  Once,      unroll::RULES, new_flow(unroll::run)),
+    // With ConvertMemoryToRegisterOrUniform, which is published without a number: behind slot 29, which puts offsets into addresses.
+    entry("CompactLocalMemory",       &[32],  (1, Mid),  false,  Once,      memory::promote::RULES, same_flow(memory::promote::run)),
     entry("OriPerformLiveDeadSecond", &[33],  (1, Off),  false,  Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
     entry("GeneralOptimizeMid",       &[37],  (2, Off),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     entry("OptimizeUniformAtomic",    &[44],  (1, Max),  false,  Once,      atomics::RULES, new_flow(atomics::run)),

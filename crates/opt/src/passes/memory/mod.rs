@@ -9,6 +9,8 @@ mod forward;
 mod known;
 mod overwritten;
 mod places;
+pub(crate) mod promote;
+mod values;
 
 use super::general;
 use crate::{Changed, Context, PhaseError};
