@@ -115,7 +115,7 @@ pub const KNOBS: &[Knob] = &[
         name: "general-optimization",
         published: Some("487"),
         default: Bool(true),
-        meaning: "GeneralOptimize bundles optimise at all",
+        meaning: "GeneralOptimize bundles optimise at all, and words of the frame go to registers (slot 32)",
     },
     Knob {
         name: "general-rounds",

@@ -2,7 +2,7 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, invariants, launch_constants,
-    literals, nops, predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
+    literals, memory, nops, predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -94,10 +94,12 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("GeneralOptimize",          &[29],  (1, Max),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     // Behind slot 29, not before slot 23: counters are told by definitions, and found where copies are gone.
     entry("OriLoopUnrolling",         &[22],  (2, Off),  false,  Once,      unroll::RULES, new_flow(unroll::run)),
+    // With ConvertMemoryToRegisterOrUniform, which is published without a number: behind slot 29, which puts offsets into addresses.
+    entry("CompactLocalMemory",       &[32],  (1, Mid),  false,  Once,      memory::promote::RULES, same_flow(memory::promote::run)),
     entry("OriPerformLiveDeadSecond", &[33],  (1, Off),  false,  Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
     entry("GeneralOptimizeMid",       &[37],  (2, Off),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     entry("OptimizeUniformAtomic",    &[44],  (1, Max),  false,  Once,      atomics::RULES, new_flow(atomics::run)),
-    entry("GvnCse",                   &[49],  (1, Min),  false,  Settle,    general::COMMON_NAMES, same_flow(general::common)),
+    entry("GvnCse",                   &[49],  (1, Min),  false,  Settle,    memory::RULES, same_flow(memory::run)),
     entry("SpeculativeHoistComInsts", &[56],  (1, Mid),  false,  Once,      hoist::RULES, same_flow(hoist::run)),
     entry("OriDoPredication",         &[63],  (1, Max),  false,  Once,      predicate::RULES, new_flow(predicate::run)),
     entry("LateOriCommoning",         &[64],  (1, Mid),  false,  Once,      wide_loads::RULES, same_flow(wide_loads::run)),

@@ -65,7 +65,6 @@ const LOOPS: &str = "not done: docs/opt.md, Loops";
 const BRANCHES: &str = "not done: docs/opt.md, Branches";
 const BLOCKS: &str = "not done: docs/opt.md, Order of blocks in loops";
 const COMMON: &str = "not done: docs/opt.md, More common expressions";
-const MEMORY: &str = "not done: docs/opt.md, Local memory";
 const REMAT: &str = "not done: docs/opt.md, Rematerialisation";
 const RANGES: &str = "not done: docs/opt.md, Splitting live ranges";
 const SYNCHRONISATION: &str = "not done: docs/opt.md, Barriers of blocks";
@@ -108,7 +107,7 @@ pub const SLOTS: &[Slot] = &[
     pass(29, "GeneralOptimize", "copies, constants, identities, sums, LOP3, addresses: docs/opt.md, The general bundle"),
     stage(30, "DoSwitchOptSecond", "slot 14"),
     none(31, "OriLinearReplacement", NAME),
-    none(32, "CompactLocalMemory", MEMORY),
+    pass(32, "CompactLocalMemory", "words of the frame that are accessed at fixed offsets alone live in registers, and the frame shrinks: docs/opt.md, Local memory"),
     pass(33, "OriPerformLiveDeadSecond", "results that nobody reads go"),
     none(34, "ExtractShaderConstsFirst", "no driver computes constants before a launch for us"),
     none(35, "OriHoistInvariantsEarly", INVARIANTS),
@@ -126,7 +125,7 @@ pub const SLOTS: &[Slot] = &[
     none(46, "GeneralOptimizeMid2", SETTLED),
     none(47, "AdvancedPhaseEarlyEnforceArgs", HOOK),
     stage(48, "EnforceArgumentRestrictions", LOWERED),
-    pass(49, "GvnCse", "what was computed before is not computed again"),
+    pass(49, "GvnCse", "what was computed before is not computed again, what memory is known to hold not loaded: docs/opt.md, Memory"),
     none(50, "OriReassociateAndCommon", COMMON),
     none(51, "ExtractShaderConstsFinal", "no driver computes constants before a launch for us"),
     none(52, "OriReplaceEquivMultiDefMov", SINGLE),

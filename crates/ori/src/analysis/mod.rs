@@ -1,5 +1,6 @@
 //! Analyses, computed from a function when asked for.
 
+mod accesses;
 mod cache;
 mod call_graph;
 mod cfg;
@@ -8,11 +9,12 @@ mod liveness;
 mod speculation;
 mod uniformity;
 
+pub use accesses::{Base, Impact, Passed, address, is_free, is_load};
 pub use cache::{Analyses, Kept};
 pub use call_graph::{CallNode, address_taken, call_groups, call_order};
 pub use cfg::{Cfg, DomTree, LoopForest, post_dominators};
 pub use flow::Flow;
 pub use liveness::{Component, LiveSet, Liveness, Numbering};
 pub use oriole_graph::{Loop, LoopData};
-pub use speculation::{Passed, Speculation, is_load};
+pub use speculation::Speculation;
 pub use uniformity::{Cause, Reason, Sameness, Uniformity, UniformityLevels};

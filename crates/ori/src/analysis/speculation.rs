@@ -6,12 +6,12 @@
 //! that have gone another way may hold it. Loads: where each thread that comes to the end of that block has accessed the bytes (it is one thread's
 //! own way that counts, so it does not matter which threads the branch parts), or where they are the kernel's own.
 
+use super::accesses::{Base, address, is_load, role};
 use super::cfg::DomTree;
-use crate::entity::{Block, InstId, VReg};
+use crate::entity::{Block, InstId};
 use crate::function::{Function, FunctionKind};
-use crate::inst::{Inst, InstFlags};
 use crate::operand::{Operand, OperandKind};
-use oriole_isa::{Arch, Effects, Field, Mem, MemSize, Opcode, RegFile, Role, Space};
+use oriole_isa::{Arch, Opcode, RegFile, Role, Space};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -20,28 +20,12 @@ use std::rc::Rc;
 /// Accesses to one base that are looked at for one load.
 const MOST: usize = 64;
 
-/// What no load goes ahead of.
-const FIXED: Effects =
-    Effects::CONVERGENT.with(Effects::BRANCH).with(Effects::SIDE_EFFECT).with(Effects::VOLATILE).with(Effects::TRAP);
-
 /// The answers for a function in SSA form: they hold while its accesses keep their blocks, or blocks become one.
 pub struct Speculation {
     arch: Arch,
     dominators: Rc<DomTree>,
     /// By base: where memory is accessed without a guard.
     accesses: FxHashMap<Base, SmallVec<[Access; 2]>>,
-}
-
-/// What an offset is added to.
-#[derive(PartialEq, Eq, Hash)]
-struct Base {
-    space: Space,
-    /// Modifiers that say how the registers become an address.
-    form: (u8, u8),
-    base: SmallVec<[VReg; 2]>,
-    uniform: SmallVec<[VReg; 2]>,
-    /// The frame's register stands for `base`.
-    of_frame: bool,
 }
 
 /// Bytes from a base on, which a block accesses.
@@ -118,47 +102,8 @@ impl Speculation {
     }
 }
 
-/// What a load goes ahead of: a stretch of code, passed instruction by instruction.
-#[derive(Default)]
-pub struct Passed {
-    /// Something may wait for others, or end the thread, or be said to keep its place.
-    closed: bool,
-    /// Which memory is written.
-    written: SmallVec<[Space; 2]>,
-}
-
-impl Passed {
-    /// The stretch goes on with this instruction.
-    pub fn add(&mut self, inst: &Inst) {
-        let effects = inst.opcode.info().effects;
-        self.closed |= inst.call.is_some() || !is_free(inst) || effects.intersects(FIXED);
-        if effects.contains(Effects::WRITES_MEMORY) {
-            self.written.push(inst.opcode.space());
-        }
-    }
-
-    /// Whether a load ahead of the stretch, in place of behind it, happens as surely and gives the same.
-    pub fn lets_pass(&self, load: &Inst) -> bool {
-        let space = load.opcode.space();
-        !self.closed && !self.written.iter().any(|written| written.meets(space))
-    }
-}
-
-/// Whether nothing is said about the instruction's order among others.
-fn is_free(inst: &Inst) -> bool {
-    !inst.flags.contains(InstFlags::VOLATILE) && matches!(inst.get(Field::MEM), Mem::WEAK | Mem::CONSTANT)
-}
-
-/// Whether the instruction is a plain load, of memory or of a constant bank: one of which nothing is said about order, and without
-/// a guard.
-pub fn is_load(func: &Function, inst: InstId) -> bool {
-    let data = &func[inst];
-    let is_load = matches!(data.opcode, Opcode::LD | Opcode::LDG | Opcode::LDS | Opcode::LDL | Opcode::LDC);
-    is_load && data.guard().is_none() && is_free(data) && writes_own_values(func, inst)
-}
-
 /// Whether all that the instruction writes are values in registers that each thread has for itself.
-fn writes_own_values(func: &Function, inst: InstId) -> bool {
+pub(super) fn writes_own_values(func: &Function, inst: InstId) -> bool {
     let data = &func[inst];
     let mut own = data.is_machine() && !data.writes_partly() && data.call.is_none();
     let mut written = false;
@@ -167,48 +112,4 @@ fn writes_own_values(func: &Function, inst: InstId) -> bool {
         own &= func.is_value(write.reg) && matches!(func[write.reg].file(), RegFile::R | RegFile::P);
     });
     own && written && data.defs().all(|(_, operand)| !matches!(operand.kind(), OperandKind::Phys { .. }))
-}
-
-/// What a load or a store accesses, where that is a fixed distance from a value, from the frame, or from 0.
-fn address(func: &Function, inst: &Inst) -> Option<(Base, Range<i64>)> {
-    let loads = matches!(inst.opcode, Opcode::LD | Opcode::LDG | Opcode::LDS | Opcode::LDL);
-    let stores = matches!(inst.opcode, Opcode::ST | Opcode::STG | Opcode::STS | Opcode::STL);
-    if !(loads || stores) {
-        return None;
-    }
-    let OperandKind::Imm(offset, _) = role(inst, Role::Offset)? else { return None };
-    let named = |role| {
-        let operand = inst.operands[inst.opcode.position(role)?];
-        let regs = func.named(operand);
-        let plain = !operand.has_flags() && regs.iter().all(|reg| func.is_value(*reg));
-        let known =
-            !regs.is_empty() || matches!(operand.kind(), OperandKind::Rz | OperandKind::Urz | OperandKind::None);
-        (plain && known).then(|| SmallVec::from_slice(&regs))
-    };
-    let frame = OperandKind::Phys { file: RegFile::R, number: func.frame().base(), count: 1 };
-    let of_frame = role(inst, Role::Base) == Some(frame);
-    let base = Base {
-        space: inst.opcode.space(),
-        form: (inst.raw(Field::BASE_SIZE.id()), inst.raw(Field::BASE_SCALE.id())),
-        base: if of_frame { SmallVec::new() } else { named(Role::Base)? },
-        uniform: named(Role::UBase)?,
-        of_frame,
-    };
-    let start = i64::from(offset as i32);
-    Some((base, start..start + size(inst)))
-}
-
-/// Bytes of a load or a store.
-fn size(inst: &Inst) -> i64 {
-    match inst.get(Field::MEM_SIZE) {
-        MemSize::U8 | MemSize::S8 => 1,
-        MemSize::U16 | MemSize::S16 => 2,
-        MemSize::B64 => 8,
-        MemSize::B128 | MemSize::U128 => 16,
-        _ => 4,
-    }
-}
-
-fn role(inst: &Inst, role: Role) -> Option<OperandKind> {
-    inst.opcode.position(role).map(|at| inst.operands[at].kind())
 }
