@@ -4,12 +4,15 @@ use crate::ori::verified;
 use oriole_isa::Arch;
 use oriole_opt::pipeline::{Code, PIPELINE, works_on_ssa_form};
 use oriole_opt::{CallBarriers, Context, knobs::Knobs, synchronise};
-use oriole_ori::Function;
 use oriole_ori::analysis::Analyses;
+use oriole_ori::{EntitySet, Function, Symbol};
 use oriole_passes::{Pass, Tally};
 
 /// The pass that brings functions into SSA form.
 const ENTRY: &str = "GenerateMovPhi";
+
+/// Calls of this symbol leave uniform registers alone.
+const LEAVES_UNIFORM: u32 = 63;
 
 /// What came of a pass.
 pub(crate) struct Outcome {
@@ -40,7 +43,9 @@ pub(crate) fn run(pass: &Pass<Code>, arch: Arch, input: &str) -> Result<Outcome,
 
 /// Runs one pass. Gives what its rules did.
 pub(crate) fn apply(func: &mut Function, pass: &Pass<Code>, arch: Arch) -> Result<Tally, String> {
-    let context = Context { arch, knobs: Knobs::default(), tally: Tally::default() };
+    let mut leaving_uniform = EntitySet::new();
+    leaving_uniform.insert(Symbol::from_u32(LEAVES_UNIFORM));
+    let context = Context { arch, knobs: Knobs::default(), leaving_uniform, tally: Tally::default() };
     let done = match pass.run {
         Code::Function { run, .. } => run(func, &context, &mut Analyses::default()),
         // The only pass on modules; what the callees do is not known here.

@@ -160,6 +160,12 @@ pub const KNOBS: &[Knob] = &[
         meaning: "what is the same in a warp goes to uniform registers; if not, those that are needed all the same are warned of",
     },
     Knob {
+        name: "uniform-bases",
+        published: None,
+        default: Bool(true),
+        meaning: "accesses of global memory add a kernel's parameter, in uniform registers, to what varies themselves",
+    },
+    Knob {
         name: "uniform-predicates",
         published: None,
         default: Int(7),

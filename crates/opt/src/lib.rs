@@ -9,6 +9,7 @@ mod manager;
 mod passes;
 pub mod pipeline;
 pub mod slots;
+mod uniform_calls;
 
 pub use manager::{Options, Watcher, dump, run};
 pub use passes::products::settle_products;
@@ -17,7 +18,7 @@ pub use passes::zeros::{made_zero, zero_pair};
 
 use knobs::Knobs;
 use oriole_isa::Arch;
-use oriole_ori::RegMask;
+use oriole_ori::{EntitySet, RegMask, Symbol};
 pub use oriole_passes::Changed;
 use oriole_passes::Tally;
 
@@ -28,6 +29,8 @@ pub struct Context {
     pub arch: Arch,
     /// Tunable numbers.
     pub knobs: Knobs,
+    /// The functions that leave uniform registers alone.
+    pub leaving_uniform: EntitySet<Symbol>,
     /// Where rewrites are counted, and which says whether they may go on.
     pub tally: Tally,
 }

@@ -3,6 +3,7 @@
 use crate::knobs::Knobs;
 use crate::passes::check;
 use crate::pipeline::{Code, Done, ModuleContext, OnModule, PIPELINE};
+use crate::uniform_calls::leaving_uniform;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Arch;
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity, call_order};
@@ -95,7 +96,7 @@ fn on_functions(
     let units: Vec<&str> = order.iter().map(|node| module.functions[node.function].name()).collect();
     let first = numbering.open(&names, &units);
     let place: BTreeMap<FuncId, usize> = order.iter().enumerate().map(|(at, node)| (node.function, at)).collect();
-    let arch = module.arch;
+    let (arch, leaving) = (module.arch, leaving_uniform(module, order));
     let placed = |(id, func)| (place.get(&id).copied().unwrap_or(0), func, known[id].take());
     let mut functions: Vec<(usize, &mut Function, _)> = module.functions.iter_mut().map(placed).collect();
     functions.sort_by_key(|(at, ..)| *at);
@@ -104,7 +105,8 @@ fn on_functions(
         if options.watcher.is_stopped() {
             return (record, Err(PhaseError::Stopped));
         }
-        let context = Context { arch, knobs: options.knobs.clone(), tally: Tally::default() };
+        let context =
+            Context { arch, knobs: options.knobs.clone(), leaving_uniform: leaving.clone(), tally: Tally::default() };
         let mut unit = OneFunction { func, context, analyses: analyses(known), options };
         let outcome = plan.run(first + (at * names.len()) as u64, &mut unit, &mut record);
         (record, outcome)

@@ -1,8 +1,8 @@
 //! The pipeline over Ori, up to allocation. [`crate::slots`] says of every published slot what fills it.
 
 use crate::passes::{
-    atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, invariants, launch_constants,
-    literals, memory, nops, predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
+    atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, invariants, late_arch,
+    launch_constants, memory, nops, predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -107,7 +107,7 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriHoistInvariantsLate",   &[66],  (1, Mid),  false,  Once,      invariants::RULES, same_flow(invariants::run)),
     entry("OriDoRemat",               &[69],  (1, Mid),  false,  Once,      sink::RULES, same_flow(sink::run)),
     // Ahead of slot 73: values have one definition, and nothing behind it folds constants.
-    entry("LateArchOptimizeFirst",    &[75],  (1, Mid),  false,  Once,      literals::RULES, same_flow(literals::run)),
+    entry("LateArchOptimizeFirst",    &[75],  (1, Mid),  false,  Once,      late_arch::RULES, same_flow(late_arch::run)),
     entry("ConvertAllMovPhiToMov",    &[73],  (1, Max),  true,   Once,      &[], new_flow(form::leave)),
     entry("LateArchOptimizeSecond",   &[81],  (1, Mid),  false,  Once,      zeros::RULES, same_flow(zeros::run)),
     entry("OriBackCopyPropagate",     &[83],  (1, Mid),  false,  Once,      back_copy::RULES, same_flow(back_copy::run)),

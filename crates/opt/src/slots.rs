@@ -152,7 +152,7 @@ pub const SLOTS: &[Slot] = &[
     stage(72, "LateExpandSyncInstructions", "slot 99 inserts them in their final form"),
     pass(73, "ConvertAllMovPhiToMov", "out of SSA form: MovPhi become copies"),
     pass(74, "ConvertToUniformReg", "what is the same in a warp goes to uniform registers, behind slot 99: docs/uniform.md"),
-    pass(75, "LateArchOptimizeFirst", "doubles are immediates or constants of the kernel's bank 2, ahead of slot 73: docs/opt.md, Constants of 64 bits"),
+    pass(75, "LateArchOptimizeFirst", "doubles are immediates or constants of the kernel's bank 2, parameters are uniform bases of addresses, ahead of slot 73: docs/opt.md, Constants of 64 bits; docs/uniform.md"),
     none(76, "UpdateAfterOptimize", HOOK),
     none(77, "AdvancedPhaseLateConvUnSup", HOOK),
     stage(78, "LateExpansionUnsupportedOps", LOWERED),

@@ -9,7 +9,7 @@ use oriole_isa::{Arch, Bop, Field, Mods, Opcode, Role};
 use oriole_opt::pipeline::{Code, PIPELINE, works_on_ssa_form};
 use oriole_opt::{CallBarriers, Changed, Context, knobs::Knobs, synchronise};
 use oriole_ori::analysis::{Analyses, Kept};
-use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
+use oriole_ori::{BuildError, EntitySet, Function, FunctionKind, Operand, RegType, verify};
 use oriole_orieval::{
     EDGES, PARAMETERS, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes,
     short_function, twin_function,
@@ -19,7 +19,7 @@ use oriole_passes::Tally;
 const ARCH: Arch = Arch::Sm80;
 
 fn context() -> Context {
-    Context { arch: ARCH, knobs: Knobs::default(), tally: Tally::default() }
+    Context { arch: ARCH, knobs: Knobs::default(), leaving_uniform: EntitySet::new(), tally: Tally::default() }
 }
 
 /// Runs a phase; a function that is not in the form that the phase works on is brought into it before.

@@ -6,21 +6,16 @@
 
 use super::general::commute::legal_form;
 use super::general::constant_of;
+use super::late_arch::{BANK, IMMEDIATES};
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Arch, Family};
-use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, FunctionKind, Inst, InstId, Literals, Operand};
-
-/// What is counted.
-pub(crate) const RULES: &[&str] = &["upper words as immediates", "constants in bank 2"];
-const IMMEDIATES: usize = 0;
-const BANK: usize = 1;
 
 /// The sign of a double, in its upper word.
 const SIGN: u32 = 1 << 31;
 
 /// Put constants where they are read.
-pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
+pub(super) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
     let readers: Vec<InstId> = func.iter_insts().map(|(_, inst)| inst).filter(|inst| is_reader(&func[*inst])).collect();
     if readers.is_empty() {
         return Ok(Changed::No);

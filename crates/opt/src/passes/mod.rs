@@ -2,6 +2,7 @@
 
 pub(crate) mod atomics;
 pub(crate) mod back_copy;
+mod bases;
 pub(crate) mod branches;
 pub(crate) mod check;
 pub(crate) mod control_flow;
@@ -11,8 +12,9 @@ pub(crate) mod form;
 pub(crate) mod general;
 pub(crate) mod hoist;
 pub(crate) mod invariants;
+pub(crate) mod late_arch;
 pub(crate) mod launch_constants;
-pub(crate) mod literals;
+mod literals;
 pub(crate) mod low_zeros;
 pub(crate) mod memory;
 pub(crate) mod nops;

@@ -2,8 +2,9 @@
 //! again, so that allocation gives its registers to nobody who writes meanwhile.
 
 use super::places::Places;
+use crate::uniform_calls::changes_uniform;
 use oriole_ori::analysis::{Component, Liveness};
-use oriole_ori::{Block, EntitySet, Function, Inst, InstId, Operand, VReg};
+use oriole_ori::{Block, EntitySet, Function, Inst, InstId, Operand, Symbol, VReg};
 
 /// A mark to be put into a block.
 struct Mark {
@@ -14,9 +15,16 @@ struct Mark {
 }
 
 /// Put the marks where they are needed. `live` is what was live before registers became uniform ones, and `twin` tells which did.
-pub(super) fn hold(func: &mut Function, places: &Places, live: &Liveness, twin: impl Fn(VReg) -> Option<VReg>) {
+pub(super) fn hold(
+    func: &mut Function,
+    places: &Places,
+    leaving: &EntitySet<Symbol>,
+    live: &Liveness,
+    twin: impl Fn(VReg) -> Option<VReg>,
+) {
     let held = |func: &Function, region: &[Block]| held(func, live, &twin, region);
-    let marks: Vec<Mark> = places.regions.iter().flat_map(|region| marks(func, held, places, region)).collect();
+    let marks: Vec<Mark> =
+        places.regions.iter().flat_map(|region| marks(func, held, places, leaving, region)).collect();
     for Mark { block, at_end, held } in marks {
         let inst = func.edit().add(Inst::hold(&held));
         let at = if at_end { func.block_insts(block).len().saturating_sub(1) } else { 0 };
@@ -30,10 +38,13 @@ fn marks(
     func: &Function,
     held: impl Fn(&Function, &[Block]) -> Vec<Operand>,
     places: &Places,
+    leaving: &EntitySet<Symbol>,
     region: &[Block],
 ) -> Vec<Mark> {
     let insts = || region.iter().flat_map(|block| func.block_insts(*block));
-    if !insts().any(|inst| writes_uniform(func, *inst)) || insts().any(|inst| func[*inst].call.is_some()) {
+    if !insts().any(|inst| writes_uniform(func, *inst))
+        || insts().any(|inst| changes_uniform(func, &func[*inst], leaving))
+    {
         return Vec::new();
     }
     let held = held(func, region);

@@ -45,7 +45,7 @@ fn convert_chosen(func: &mut Function, context: &Context, analyses: &mut Analyse
     let places = Places::new(func, &uniformity, &cfg, || analyses.live(func));
     let Choice { mut names, sites, chosen, both, bridged } =
         choose(func, arch, &uniformity, &places, &loops, |func| analyses.live(func))?;
-    if chosen.is_empty() {
+    if chosen.is_empty() && !names_uniform(func) {
         return Ok(constants);
     }
     let live = (!places.regions.is_empty()).then(|| analyses.live(func));
@@ -77,9 +77,14 @@ fn convert_chosen(func: &mut Function, context: &Context, analyses: &mut Analyse
         }),
     );
     if let Some(live) = live {
-        hold::hold(func, &places, &live, |reg| names[reg].expand());
+        hold::hold(func, &places, &context.leaving_uniform, &live, |reg| names[reg].expand());
     }
     Ok(Changed::Yes)
+}
+
+/// Whether there are uniform registers that were not converted.
+fn names_uniform(func: &Function) -> bool {
+    func.regs().values().any(|data| data.reg_type.is_uniform() && !data.is_fixed())
 }
 
 /// How a register gets to the other file.
