@@ -18,7 +18,7 @@ pub(super) struct Values<'f> {
     starts: FxHashMap<(Block, usize), Operand>,
     /// What they are at the end of blocks that store to them.
     ends: FxHashMap<(Block, usize), Operand>,
-    /// What stores leave in their words: their data, or under a guard new values.
+    /// What stores leave in their words: their data, or new values under a guard and for zeros.
     stored: FxHashMap<InstId, Words>,
     /// MovPhis without inputs yet.
     open: Vec<(Block, usize, VReg)>,
@@ -52,12 +52,12 @@ impl<'f> Values<'f> {
         self.close()
     }
 
-    /// What a store leaves in each of its words.
+    /// What a store leaves in each of its words: a MovPhi or a guarded copy takes a value, not the zero register.
     fn left_by(&mut self, store: InstId) -> Result<Words, BuildError> {
         let data = &self.func[store];
         let guarded = data.guard().is_some();
         let mut values = words(self.func, data, true).unwrap_or_default();
-        for value in values.iter_mut().filter(|_| guarded) {
+        for value in values.iter_mut().filter(|value| guarded || value.kind() == OperandKind::Rz) {
             *value = Operand::reg(self.func.new_vreg(RegType::R)?);
         }
         Ok(values)
@@ -82,17 +82,19 @@ impl<'f> Values<'f> {
         Ok(())
     }
 
-    /// What stands for a store: nothing, or under a guard copies over what was there.
+    /// What stands for a store: nothing, zeros, or under a guard copies over what was there.
     fn store(&mut self, access: &Access, now: &mut FxHashMap<usize, Operand>) -> Result<Copies, BuildError> {
         let mut copies = Copies::new();
         let data = words(self.func, &self.func[access.inst], true).unwrap_or_default();
         let values = self.stored.remove(&access.inst).unwrap_or_default();
         for ((word, from), to) in access.words().zip(data).zip(values) {
             let Some(variable) = self.variables.of(word) else { continue };
-            if let Some(guard) = self.func[access.inst].guard() {
-                let before = self.value(now, access.block, variable)?;
-                let mut copy = Inst::copy(RegFile::R, to, from).guarded(Some(guard));
-                copy.operands.push(before);
+            if to != from {
+                let guard = self.func[access.inst].guard();
+                let mut copy = Inst::copy(RegFile::R, to, from).guarded(guard);
+                if guard.is_some() {
+                    copy.operands.push(self.value(now, access.block, variable)?);
+                }
                 copy.loc = self.func[access.inst].loc;
                 copies.push(copy);
             }
