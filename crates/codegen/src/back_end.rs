@@ -4,6 +4,7 @@
 use crate::cold::place_cold_last;
 use crate::error::CompileError;
 use crate::history::Historian;
+use crate::jumps::settle_jumps;
 use crate::placing::{Placing, Retries};
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
@@ -147,9 +148,9 @@ impl BackEnd<'_> {
         if reorders {
             join_zeros(func, arch);
             place_cold_last(func, routines);
-        }
-        // At -O0 each jump of the program is a step.
-        if self.settings.level > 0 {
+            settle_jumps(func);
+        } else if self.settings.level > 0 {
+            // At -O0 each jump of the program is a step.
             layout::remove_redundant_branches(func);
         }
         layout::make_fallthroughs_explicit(func);

@@ -12,6 +12,7 @@ mod cold;
 mod emit;
 mod error;
 mod history;
+mod jumps;
 mod options;
 mod parameters;
 mod pipeline;

@@ -4,7 +4,8 @@ use crate::analysis::Cfg;
 use crate::entity::{Block, InstId};
 use crate::function::Function;
 use crate::inst::Inst;
-use crate::terminator::{Exit, exit_of, may_fall_through};
+use crate::terminator::{Exit, exit_of, is_terminator, may_fall_through};
+use cranelift_entity::EntitySet;
 
 /// The block that control goes on to when no branch of `block` is taken: its last successor, unless its
 /// last instruction always leaves.
@@ -53,6 +54,54 @@ fn goes_straight_to(func: &Function, inst: InstId, next: Option<Block>) -> bool 
     exit_of(inst) == Exit::Branch && !may_fall_through(inst) && target.is_some() && target == next
 }
 
+/// Edges to blocks that only jump on go straight to where these lead; whether there were any. Instructions that `is_nothing` are
+/// none.
+pub fn thread_jumps(func: &mut Function, is_nothing: impl Fn(&Inst) -> bool) -> bool {
+    let mut changed = false;
+    let taken = address_taken(func);
+    for at in 0..func.layout().len() {
+        let block = func.layout()[at];
+        for succ in func.succs(block).to_vec() {
+            // A call comes back to the block whose address it was given, however empty that is.
+            if taken.contains(succ) {
+                continue;
+            }
+            let mut target = succ;
+            // A chain of empty blocks is no longer than the function; a ring of them stays as it is.
+            for _ in 0..func.layout().len() {
+                match forwards_to(func, target, &is_nothing) {
+                    Some(next) if next != succ => target = next,
+                    _ => break,
+                }
+            }
+            if target != succ && forwards_to(func, target, &is_nothing).is_none() {
+                func.edit().redirect(block, succ, target);
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// Where a block that does nothing but go on leads to.
+fn forwards_to(func: &Function, block: Block, is_nothing: impl Fn(&Inst) -> bool) -> Option<Block> {
+    let &[next] = func.succs(block) else { return None };
+    let only_jumps =
+        func.block_insts(block).iter().all(|i| exit_of(&func[*i]) == Exit::Branch || is_nothing(&func[*i]));
+    (only_jumps && next != block && func.phis(next).is_empty()).then_some(next)
+}
+
+/// Blocks whose address is taken by something that is no branch: the return points of calls.
+pub fn address_taken(func: &Function) -> EntitySet<Block> {
+    let plain = func.iter_insts().filter(|(_, inst)| func[*inst].is_machine() && !is_terminator(&func[*inst]));
+    let blocks = plain.flat_map(|(_, inst)| func[inst].operands.iter().filter_map(|o| o.as_block()));
+    let mut taken = EntitySet::new();
+    blocks.for_each(|block| {
+        taken.insert(block);
+    });
+    taken
+}
+
 /// Take blocks that the entry does not reach out of the layout; `cfg` is the function's graph.
 pub fn remove_unreachable(func: &mut Function, cfg: &Cfg) -> bool {
     let dead: Vec<Block> = func.layout().iter().copied().filter(|b| !cfg.is_reachable(*b)).collect();
@@ -79,8 +128,8 @@ pub fn remove_unreachable(func: &mut Function, cfg: &Cfg) -> bool {
 }
 
 /// Blocks that reachable instructions name without an edge.
-fn block_references(func: &Function, cfg: &Cfg) -> cranelift_entity::EntitySet<Block> {
-    let mut named = cranelift_entity::EntitySet::new();
+fn block_references(func: &Function, cfg: &Cfg) -> EntitySet<Block> {
+    let mut named = EntitySet::new();
     for (block, id) in func.iter_insts() {
         if cfg.is_reachable(block) && !func[id].is_phi() {
             for target in func[id].operands.iter().filter_map(|o| o.as_block()) {

@@ -6,13 +6,13 @@
 //! same in any case, and goes if each thread may load it at the branch. What both compute is computed once where threads take both ways, and both
 //! blocks are shorter for slot 63.
 
-use super::branches::address_taken;
 use super::dead_code::SWEPT;
 use super::general::{equal, is_stable, key, may_be_shared};
 use super::predicate::lone_branch;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Arch;
 use oriole_ori::analysis::{Analyses, Cfg, DomTree, Passed, Speculation, is_load};
+use oriole_ori::layout::address_taken;
 use oriole_ori::{Block, EntitySet, Function, InstFlags, InstId, VReg};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::OnceCell;

@@ -14,6 +14,7 @@ pub(crate) mod invariants;
 pub(crate) mod launch_constants;
 pub(crate) mod literals;
 pub(crate) mod low_zeros;
+pub(crate) mod nested;
 pub(crate) mod nops;
 pub(crate) mod predicate;
 pub(crate) mod products;

@@ -6,10 +6,10 @@
 //! guarded instruction names that as what it leaves in place, or a guarded copy does.
 
 use super::{BODIES, EXITS, can_be_guarded, lone_branch};
-use crate::passes::branches::address_taken;
 use crate::{Context, PhaseError};
 use oriole_isa::{Arch, Opcode, RegFile};
 use oriole_ori::analysis::{Analyses, Cfg, Speculation};
+use oriole_ori::layout::address_taken;
 use oriole_ori::terminator::{Exit, exit_of};
 use oriole_ori::{
     Block, BuildError, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind, PackedOption, SecondaryMap,
