@@ -63,7 +63,7 @@ const SINGLE: &str = "between slots 23 and 73 no register is written twice";
 const SYNCHRONISATION: &str =
     "no two barriers or fences of the corpus stand side by side: docs/opt.md, Barriers of blocks";
 const FUSION: &str = "no two loops of the corpus could be one: docs/opt.md, Loops side by side";
-const SUMS: &str = "two functions of the corpus have sums with common parts: docs/opt.md, Sums with common parts";
+const SUMS: &str = "four functions of the corpus have sums with common parts: docs/opt.md, Sums with common parts";
 
 const INVARIANTS: &str = "slot 66 sees all that they would: docs/opt.md, Invariants";
 
