@@ -5,12 +5,13 @@ use crate::cold::place_cold_last;
 use crate::edge_copies::guard_edge_copies;
 use crate::error::CompileError;
 use crate::history::Historian;
+use crate::jumps::settle_jumps;
 use crate::placing::{Placing, Retries};
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
 use crate::zeros::join_zeros;
 use oriole_isa::Arch;
-use oriole_ori::analysis::{CallNode, Cfg, call_groups};
+use oriole_ori::analysis::{CallNode, call_groups};
 use oriole_ori::{
     EntitySet, FuncId, Function, FunctionKind, MachineCode, Module, PrimaryMap, SecondaryMap, Symbol, SymbolData,
     SymbolKind, layout,
@@ -148,14 +149,10 @@ impl BackEnd<'_> {
         if reorders {
             join_zeros(func, arch);
             guard_edge_copies(func, arch);
-            if layout::thread_jumps(func) {
-                // Edges got blocks whose copies then were none.
-                layout::remove_unreachable(func, &Cfg::new(func));
-            }
             place_cold_last(func, routines);
-        }
-        // At -O0 each jump of the program is a step.
-        if self.settings.level > 0 {
+            settle_jumps(func);
+        } else if self.settings.level > 0 {
+            // At -O0 each jump of the program is a step.
             layout::remove_redundant_branches(func);
         }
         layout::make_fallthroughs_explicit(func);

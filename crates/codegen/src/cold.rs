@@ -1,16 +1,14 @@
 //! Blocks that are seldom executed go behind all others (slots 41 and 109).
 //!
 //! Code comes to a warp line after line ahead of its execution, as long as it goes straight on. A slow path in between takes the
-//! place of lines that are needed, and a branch goes around it. What counts as seldom executed is what calls a routine that the
+//! place of lines that are needed, and a branch goes around it ([`crate::jumps`] turns it). What counts as seldom executed is what calls a routine that the
 //! compiler brings on one way of a branch (the cases of a division or a root for which there is no short code), what is reached from
 //! there alone, and what leads nowhere else.
 //!
 //! This is done where registers are given: allocation and the order of instructions see blocks in the order of the source.
 
 use oriole_ori::analysis::Cfg;
-use oriole_ori::terminator::{Exit, exit_of, is_terminator, tested_predicates};
-use oriole_ori::{Block, Callee, EntitySet, Function, Guard, Inst, Operand, OperandKind, Symbol, layout};
-use smallvec::SmallVec;
+use oriole_ori::{Block, Callee, EntitySet, Function, Symbol};
 
 /// Puts the cold blocks of a function last. `routines` are the compiler's own.
 pub(crate) fn place_cold_last(func: &mut Function, routines: &EntitySet<Symbol>) {
@@ -22,10 +20,6 @@ pub(crate) fn place_cold_last(func: &mut Function, routines: &EntitySet<Symbol>)
     }
     order.extend(last);
     func.edit().set_layout(order);
-    for at in 0..func.layout().len() - 1 {
-        let (block, next) = (func.layout()[at], func.layout()[at + 1]);
-        turn_branch(func, block, next);
-    }
 }
 
 fn cold_blocks(func: &Function, routines: &EntitySet<Symbol>) -> EntitySet<Block> {
@@ -67,41 +61,10 @@ fn cold_blocks(func: &Function, routines: &EntitySet<Symbol>) -> EntitySet<Block
     cold
 }
 
-/// A branch to the block that stands next now, over one that does not, goes to that one instead.
-fn turn_branch(func: &mut Function, block: Block, next: Block) {
-    let Some(other) = layout::fallthrough(func, block).filter(|other| *other != next) else { return };
-    let ([_, _], Some((&last, rest))) = (func.succs(block), func.block_insts(block).split_last()) else { return };
-    if !branches_to(&func[last], next) || rest.iter().any(|inst| is_terminator(&func[*inst])) {
-        return;
-    }
-    func.edit().update(last, |inst| {
-        if let Some(Guard { pred, negated }) = inst.guard() {
-            inst.set_guard(Some(Guard { pred, negated: !negated }));
-        } else {
-            conditions(inst).into_iter().for_each(|at| inst.operands[at] = inst.operands[at].not());
-        }
-        let targets = inst.operands.iter_mut().filter(|operand| operand.as_block().is_some());
-        targets.for_each(|operand| *operand = Operand::block(other));
-    });
-    func.edit().set_succs(block, &[other, next]);
-}
-
-/// The places of the predicates in registers that an instruction tests, its guard aside.
-fn conditions(inst: &Inst) -> SmallVec<[usize; 2]> {
-    let is_register = |at: &usize| matches!(inst.operands[*at].kind(), OperandKind::Reg(..) | OperandKind::Phys { .. });
-    tested_predicates(inst).filter(is_register).collect()
-}
-
-/// A branch to the block, on one condition.
-fn branches_to(inst: &Inst, target: Block) -> bool {
-    exit_of(inst) == Exit::Branch
-        && usize::from(inst.guard().is_some()) + conditions(inst).len() == 1
-        && inst.operands.iter().filter_map(|operand| operand.as_block()).eq([target])
-}
-
 #[cfg(test)]
 mod tests {
     use super::place_cold_last;
+    use crate::jumps::turn_branches;
     use oriole_ori::text::inst_text;
     use oriole_ori::{EntityRef, EntitySet, Function, Symbol, layout};
 
@@ -117,6 +80,7 @@ mod tests {
         let before = func.layout().to_vec();
         place_cold_last(&mut func, &routines);
         let changed = func.layout() != before;
+        turn_branches(&mut func);
         layout::remove_redundant_branches(&mut func);
         layout::make_fallthroughs_explicit(&mut func);
         let ends = func.layout().iter().map(|block| {

@@ -13,6 +13,7 @@ mod edge_copies;
 mod emit;
 mod error;
 mod history;
+mod jumps;
 mod options;
 mod parameters;
 mod pipeline;

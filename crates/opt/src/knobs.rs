@@ -124,6 +124,12 @@ pub const KNOBS: &[Knob] = &[
         meaning: "most rounds of a GeneralOptimize bundle",
     },
     Knob {
+        name: "nested-limit",
+        published: None,
+        default: Int(2),
+        meaning: "instructions: most that a branch computes for a condition under its own, with which it is joined",
+    },
+    Knob {
         name: "predicate-selections",
         published: None,
         default: Int(4),

@@ -2,7 +2,7 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, invariants, late_arch,
-    launch_constants, memory, nops, predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
+    launch_constants, memory, nested, nops, predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -100,6 +100,8 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("GeneralOptimizeMid",       &[37],  (2, Off),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     entry("OptimizeUniformAtomic",    &[44],  (1, Max),  false,  Once,      atomics::RULES, new_flow(atomics::run)),
     entry("GvnCse",                   &[49],  (1, Min),  false,  Settle,    memory::RULES, same_flow(memory::run)),
+    // Behind slot 49, not before slot 44: equal conditions are one value there.
+    entry("OptimizeNestedCondBranches", &[38], (1, Mid), false,  Once,      nested::RULES, new_flow(nested::run)),
     entry("SpeculativeHoistComInsts", &[56],  (1, Mid),  false,  Once,      hoist::RULES, same_flow(hoist::run)),
     entry("OriDoPredication",         &[63],  (1, Max),  false,  Once,      predicate::RULES, new_flow(predicate::run)),
     entry("LateOriCommoning",         &[64],  (1, Mid),  false,  Once,      wide_loads::RULES, same_flow(wide_loads::run)),
@@ -109,6 +111,8 @@ pub const PIPELINE: &[Pass<Code>] = &[
     // Ahead of slot 73: values have one definition, and nothing behind it folds constants.
     entry("LateArchOptimizeFirst",    &[75],  (1, Mid),  false,  Once,      late_arch::RULES, same_flow(late_arch::run)),
     entry("ConvertAllMovPhiToMov",    &[73],  (1, Max),  true,   Once,      &[], new_flow(form::leave)),
+    // Copies of MovPhis that needed none have left blocks empty.
+    entry("LateMergeEquivalentConditionalFlow", &[136], (1, Mid), false, Once, &[], new_flow(branches::run)),
     entry("LateArchOptimizeSecond",   &[81],  (1, Mid),  false,  Once,      zeros::RULES, same_flow(zeros::run)),
     entry("OriBackCopyPropagate",     &[83],  (1, Mid),  false,  Once,      back_copy::RULES, same_flow(back_copy::run)),
     entry("OriPerformLiveDeadFourth", &[84],  (1, Mid),  false,  Once,      dead_code::RULES, same_flow(dead_code::run)),

@@ -59,15 +59,18 @@ const WARS: &str = "no hardware fault that needs it is known to us";
 const SETTLED: &str = "slot 29 runs until nothing changes, and nothing behind it makes new work";
 const SINGLE: &str = "between slots 23 and 73 no register is written twice";
 
-// What could be done and is not: docs/opt.md has a paragraph on each under "Not done".
+// What would find nothing to do: docs/opt.md has the counts.
+const SYNCHRONISATION: &str =
+    "no two barriers or fences of the corpus stand side by side: docs/opt.md, Barriers of blocks";
+const FUSION: &str = "no two loops of the corpus could be one: docs/opt.md, Loops side by side";
+const SUMS: &str = "four functions of the corpus have sums with common parts: docs/opt.md, Sums with common parts";
+
 const INVARIANTS: &str = "slot 66 sees all that they would: docs/opt.md, Invariants";
+
+// What could be done and is not: docs/opt.md has a paragraph on each under "Not done".
 const LOOPS: &str = "not done: docs/opt.md, Loops";
-const BRANCHES: &str = "not done: docs/opt.md, Branches";
-const BLOCKS: &str = "not done: docs/opt.md, Order of blocks in loops";
-const COMMON: &str = "not done: docs/opt.md, More common expressions";
 const REMAT: &str = "not done: docs/opt.md, Rematerialisation";
 const RANGES: &str = "not done: docs/opt.md, Splitting live ranges";
-const SYNCHRONISATION: &str = "not done: docs/opt.md, Barriers of blocks";
 
 /// Every slot once. Slots 125-131 are the reports and dumps of the encoding stage, 139-158 the
 /// target-specific ones; the published table names neither.
@@ -88,7 +91,7 @@ pub const SLOTS: &[Slot] = &[
     pass(11, "ReplaceUniformsWithImm", "what the directives of a kernel say of every launch is a constant: docs/uniform.md"),
     stage(12, "OriSanitize", VERIFIED),
     none(13, "GeneralOptimizeEarly", "the rules need SSA form, which slot 23 makes"),
-    none(133, "MergeEquivalentConditionalFlow", BRANCHES),
+    none(133, "MergeEquivalentConditionalFlow", "equal ways and tails cost no executed instruction: docs/opt.md, Conditions under conditions"),
     stage(14, "DoSwitchOptFirst", "lowering chooses search, bits or a table: docs/lower.md"),
     pass(15, "OriBranchOpt", "jumps to jumps and chains of blocks become one block"),
     pass(16, "OriPerformLiveDeadFirst", "results that nobody reads go"),
@@ -113,7 +116,7 @@ pub const SLOTS: &[Slot] = &[
     none(35, "OriHoistInvariantsEarly", INVARIANTS),
     none(36, "EmitPSI", GRAPHICS),
     pass(37, "GeneralOptimizeMid", "slot 29's rules on what unrolling has copied"),
-    none(38, "OptimizeNestedCondBranches", BRANCHES),
+    pass(38, "OptimizeNestedCondBranches", "branches that are decided go, a branch under a branch joins it; behind slot 49: docs/opt.md, Conditions under conditions"),
     none(39, "ConvertVTGReadWrite", GRAPHICS),
     none(40, "DoVirtualCTAExpansion", GRAPHICS),
     stage(41, "MarkAdditionalColdBlocks", "codegen::cold, behind allocation: what calls the compiler's own routines on one way of a branch"),
@@ -126,7 +129,7 @@ pub const SLOTS: &[Slot] = &[
     none(47, "AdvancedPhaseEarlyEnforceArgs", HOOK),
     stage(48, "EnforceArgumentRestrictions", LOWERED),
     pass(49, "GvnCse", "what was computed before is not computed again, what memory is known to hold not loaded: docs/opt.md, Memory"),
-    none(50, "OriReassociateAndCommon", COMMON),
+    none(50, "OriReassociateAndCommon", SUMS),
     none(51, "ExtractShaderConstsFinal", "no driver computes constants before a launch for us"),
     none(52, "OriReplaceEquivMultiDefMov", SINGLE),
     stage(53, "OriPropagateVaryingFirst", "what varies in a warp is an analysis that is held (ori::analysis::Uniformity), asked for by slots 44, 74, 99"),
@@ -135,7 +138,7 @@ pub const SLOTS: &[Slot] = &[
     pass(56, "SpeculativeHoistComInsts", "what both ways of a branch compute is computed before it"),
     none(57, "RemoveASTToDefaultValues", GRAPHICS),
     none(58, "GeneralOptimizeLate", "nothing between slots 49 and 65 leaves work that 65 does not do"),
-    none(59, "OriLoopFusion", LOOPS),
+    none(59, "OriLoopFusion", FUSION),
     none(60, "DoVTGMultiViewExpansion", GRAPHICS),
     none(61, "OriPerformLiveDeadThird", "slots 49 to 56 sweep what they leave behind themselves"),
     none(62, "OriRemoveRedundantMultiDefMov", SINGLE),
@@ -147,7 +150,7 @@ pub const SLOTS: &[Slot] = &[
     none(68, "DoTexMovement", "moving texture instructions is left to slot 106, the scheduler"),
     pass(69, "OriDoRemat", "what is computed ahead of a loop for the code behind it goes there: docs/opt.md, Sinking"),
     stage(70, "OriPropagateVaryingSecond", "the same analysis, made anew when the function has changed; compile --uniformity lists it here: docs/uniform.md"),
-    none(71, "OptimizeSyncInstructions", SYNCHRONISATION),
+    stage(71, "OptimizeSyncInstructions", "slot 99: no barrier around uniform branches, no wait for threads that are there: docs/convergence.md"),
     none(135, "AdvancedPhaseLateExpandSyncInstructions", HOOK),
     stage(72, "LateExpandSyncInstructions", "slot 99 inserts them in their final form"),
     pass(73, "ConvertAllMovPhiToMov", "out of SSA form: MovPhi become copies"),
@@ -156,7 +159,7 @@ pub const SLOTS: &[Slot] = &[
     none(76, "UpdateAfterOptimize", HOOK),
     none(77, "AdvancedPhaseLateConvUnSup", HOOK),
     stage(78, "LateExpansionUnsupportedOps", LOWERED),
-    none(136, "LateMergeEquivalentConditionalFlow", BRANCHES),
+    pass(136, "LateMergeEquivalentConditionalFlow", "slot 15 once more, where copies of MovPhis have turned out to be none"),
     none(79, "OriHoistInvariantsLate2", INVARIANTS),
     stage(137, "LateExpansionUnsupportedOpsMid", LOWERED),
     stage(80, "ExpandJmxComputation", LOWERED),
@@ -188,7 +191,7 @@ pub const SLOTS: &[Slot] = &[
     stage(105, "ApplyPostRegAllocWars", "allocation: waits where registers of unfinished products were moved (opt::settle_products)"),
     pass(106, "AdvancedPhasePostSched", "instructions change places, docs/sched.md; left out, they get control words alone"),
     pass(107, "OriRemoveNopCode", "NOPs go, before allocation already"),
-    none(108, "OptimizeHotColdInLoop", BLOCKS),
+    stage(108, "OptimizeHotColdInLoop", "codegen::jumps, behind allocation: branches are turned so that a round executes no jump: docs/opt.md, Jumps"),
     stage(109, "OptimizeHotColdFlow", "codegen::cold, behind allocation: cold blocks go behind all others"),
     none(110, "PostSchedule", "the scheduler leaves nothing to do"),
     stage(111, "AdvancedPhasePostFixUp", ENCODED),

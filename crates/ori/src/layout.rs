@@ -54,21 +54,13 @@ fn goes_straight_to(func: &Function, inst: InstId, next: Option<Block>) -> bool 
     exit_of(inst) == Exit::Branch && !may_fall_through(inst) && target.is_some() && target == next
 }
 
-/// Where a block that does nothing but go on leads to.
-fn forwards_to(func: &Function, block: Block) -> Option<Block> {
-    let data = &func.blocks()[block];
-    let [next] = data.succs[..] else { return None };
-    let only_jumps = data.insts.iter().all(|i| exit_of(&func[*i]) == Exit::Branch);
-    let is_target_of_phi = func.block_insts(next).first().is_some_and(|i| func[*i].is_phi());
-    (only_jumps && next != block && !is_target_of_phi).then_some(next)
-}
-
-/// Edges through blocks that only jump on go straight to where these lead. Whether there were any; what nobody goes to any more
-/// stays in the layout.
-pub fn thread_jumps(func: &mut Function) -> bool {
+/// Edges to blocks that only jump on go straight to where these lead; whether there were any. Instructions that `is_nothing` are
+/// none.
+pub fn thread_jumps(func: &mut Function, is_nothing: impl Fn(&Inst) -> bool) -> bool {
     let mut changed = false;
     let taken = address_taken(func);
-    for block in func.layout().to_vec() {
+    for at in 0..func.layout().len() {
+        let block = func.layout()[at];
         for succ in func.succs(block).to_vec() {
             // A call comes back to the block whose address it was given, however empty that is.
             if taken.contains(succ) {
@@ -77,18 +69,26 @@ pub fn thread_jumps(func: &mut Function) -> bool {
             let mut target = succ;
             // A chain of empty blocks is no longer than the function; a ring of them stays as it is.
             for _ in 0..func.layout().len() {
-                match forwards_to(func, target) {
+                match forwards_to(func, target, &is_nothing) {
                     Some(next) if next != succ => target = next,
                     _ => break,
                 }
             }
-            if target != succ && forwards_to(func, target).is_none() {
+            if target != succ && forwards_to(func, target, &is_nothing).is_none() {
                 func.edit().redirect(block, succ, target);
                 changed = true;
             }
         }
     }
     changed
+}
+
+/// Where a block that does nothing but go on leads to.
+fn forwards_to(func: &Function, block: Block, is_nothing: impl Fn(&Inst) -> bool) -> Option<Block> {
+    let &[next] = func.succs(block) else { return None };
+    let only_jumps =
+        func.block_insts(block).iter().all(|i| exit_of(&func[*i]) == Exit::Branch || is_nothing(&func[*i]));
+    (only_jumps && next != block && func.phis(next).is_empty()).then_some(next)
 }
 
 /// Blocks whose address is taken by something that is no branch: the return points of calls.
@@ -128,8 +128,8 @@ pub fn remove_unreachable(func: &mut Function, cfg: &Cfg) -> bool {
 }
 
 /// Blocks that reachable instructions name without an edge.
-fn block_references(func: &Function, cfg: &Cfg) -> cranelift_entity::EntitySet<Block> {
-    let mut named = cranelift_entity::EntitySet::new();
+fn block_references(func: &Function, cfg: &Cfg) -> EntitySet<Block> {
+    let mut named = EntitySet::new();
     for (block, id) in func.iter_insts() {
         if cfg.is_reachable(block) && !func[id].is_phi() {
             for target in func[id].operands.iter().filter_map(|o| o.as_block()) {

@@ -17,6 +17,7 @@ pub(crate) mod launch_constants;
 mod literals;
 pub(crate) mod low_zeros;
 pub(crate) mod memory;
+pub(crate) mod nested;
 pub(crate) mod nops;
 pub(crate) mod predicate;
 pub(crate) mod products;

@@ -385,6 +385,13 @@ pub(crate) fn constant_of(func: &Function, value: VReg) -> Option<u32> {
     constant(copied)
 }
 
+/// What a predicate is, if it is a constant.
+pub(crate) fn known_predicate(func: &Function, value: VReg) -> Option<bool> {
+    let inst = &func[func.definition(value)?];
+    let copied = is_full_definition(inst).then(|| copies::copy_source(func, inst, Operand::reg(value)))??;
+    table::known_bit(copied)
+}
+
 /// The operand with a role.
 pub(crate) fn source(inst: &Inst, role: Role) -> Option<Operand> {
     inst.opcode.position(role).map(|at| inst.operands[at])

@@ -3,8 +3,7 @@
 use crate::{Changed, PhaseError};
 use oriole_isa::{Effects, Opcode};
 use oriole_ori::analysis::Cfg;
-use oriole_ori::layout::address_taken;
-use oriole_ori::{Block, Callee, EntitySet, Function, Inst, InstId};
+use oriole_ori::{Block, Callee, EntitySet, Function, Inst, InstId, layout};
 
 /// Let nothing lead to the entry: where it is a loop's header, a fresh block comes before it.
 pub(super) fn free_entry(func: &mut Function) -> Result<Changed, PhaseError> {
@@ -46,7 +45,7 @@ pub(super) fn free_return_points(func: &mut Function) -> Result<Changed, PhaseEr
 
 /// Blocks whose address is taken: where calls come back.
 fn return_points(func: &Function) -> EntitySet<Block> {
-    address_taken(func)
+    layout::address_taken(func)
 }
 
 /// The block has a call.
