@@ -90,17 +90,17 @@ fn fast(pass: &PassInfo) -> &'static str {
 
 /// A pass a line, in the order in which they run.
 fn pipeline() -> String {
-    let header = format!("{:26} {:5} {:8} {:8} {:21} slots\n", "pass", "level", "needed", "fast", "repetition");
+    let header = format!("{:34} {:5} {:8} {:8} {:12} slots\n", "pass", "level", "needed", "fast", "repetition");
     let line = |pass: PassInfo| {
         let needed = if pass.needed { "always" } else { "optional" };
         let repetition = match pass.repetition {
             Repetition::Once => "once".to_owned(),
-            Repetition::Settle => "until nothing changes".to_owned(),
+            Repetition::Settle => "until stable".to_owned(),
             Repetition::After(name) => format!("after {name}"),
         };
         let slots: Vec<String> = pass.slots.iter().map(u16::to_string).collect();
         let fast = fast(&pass);
-        format!("{:26} -O{:<3} {needed:8} {fast:8} {repetition:21} {}\n", pass.name, pass.level, slots.join(" "))
+        format!("{:34} -O{:<3} {needed:8} {fast:8} {repetition:12} {}\n", pass.name, pass.level, slots.join(" "))
     };
     std::iter::once(header).chain(passes().map(line)).collect()
 }
