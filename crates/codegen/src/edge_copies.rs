@@ -173,6 +173,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn copies_that_others_come_to_stay() {
+        let blocks = forward("", BRANCH, &copies(1))
+            .replace("bix1: -> bix2\n", "bix1: -> bix3, bix2\n    @%P11 BRA PT, bix3, _\n");
+        let blocks = blocks.replace("    MOV %R9, RZ, 0xf\n", "");
+        let out = guarded(&blocks);
+        assert!(out.contains("\nbix3: MOV %R1, %R0, 0xf"), "{out}");
+    }
+
     /// A loop of block bix1 whose way back, or out, goes by a block of copies.
     fn round(back: &str, out: &str, copies: &str) -> String {
         format!(
