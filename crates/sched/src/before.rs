@@ -7,7 +7,7 @@
 
 use crate::choice::Tables;
 use crate::lives::{Class, Counts};
-use crate::sink::sink_loads;
+use crate::sink::sink_late;
 use crate::survey::{LongBlock, Stretch, Survey, may_gain};
 use crate::values::Values;
 use oriole_isa::Arch;
@@ -139,7 +139,7 @@ fn sink_in_long_blocks(
             let limit = limit.within(in_block(long.block));
             let insts = func.block_insts(long.block);
             let ops = (!long.peak.is_within(limit)).then(|| values.ops(insts))?;
-            let order = sink_loads(&values, &ops, &long.live_out, limit)?;
+            let order = sink_late(&values, &ops, &long.live_out, limit)?;
             Some((long.block, order.into_iter().map(|at| ops[at as usize].id).collect()))
         };
         survey.long_blocks.iter().filter_map(sunk).collect()

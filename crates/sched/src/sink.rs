@@ -1,8 +1,9 @@
-//! Loads moved down to their first use, in a block where more values are live than there are registers.
+//! Loads and tests moved down to their first use, in a block where more values are live than there are registers.
 //!
 //! Unrolled code loads all and computes afterwards. Stretches of a long block are put in order one by one, so that its loads
 //! would never come to where their values are used: each would be spilled on the way. A load waits here until something
-//! needs its value or changes what it reads. How far it then moves up again is for the order of its stretch.
+//! needs its value or changes what it reads. How far it then moves up again is for the order of its stretch. So does a test, which gives
+//! predicates alone: bits of a few words that are all tested ahead of their votes are more predicates than there are.
 
 use crate::code::{ByRegister, Op, Reg};
 use crate::dependence::is_fence;
@@ -16,23 +17,27 @@ use oriole_ori::InstId;
 const WINDOW: usize = 64;
 /// Reads of an address that are to come: with fewer it would stay live for the sake of one value.
 const READ_AGAIN: u32 = 4;
+/// The same of what is tested.
+const TESTED_AGAIN: u32 = 1;
 
-/// The instructions of a block with their loads as late as may be, where less has to leave the registers then: by place.
-pub(crate) fn sink_loads(values: &Values<'_>, ops: &[Op<InstId>], live_out: &[Reg], limit: Counts) -> Option<Vec<u32>> {
+/// The instructions of a block with their loads and tests as late as may be, where less has to leave the registers then: by place.
+pub(crate) fn sink_late(values: &Values<'_>, ops: &[Op<InstId>], live_out: &[Reg], limit: Counts) -> Option<Vec<u32>> {
     let again = read_again(values, ops, live_out);
     let mut sink = Sink {
         values,
         ops,
         waiting: Vec::new(),
+        tests: Vec::new(),
         is_waiting: vec![false; ops.len()],
         results: ByRegister::of(values.registers()),
         sources: ByRegister::of(values.registers()),
         order: Vec::with_capacity(ops.len()),
     };
     for at in 0..ops.len() as u32 {
-        sink.pass(at, again[at as usize] >= READ_AGAIN);
+        sink.pass(at, again[at as usize]);
     }
     sink.release_all();
+    sink.release_tests();
     let order = sink.order;
     let source: Vec<u32> = (0..ops.len() as u32).collect();
     let without = |order: &[u32]| excess(values, ops, live_out, order, limit);
@@ -83,8 +88,10 @@ struct Sink<'a, 'f> {
     ops: &'a [Op<InstId>],
     /// The loads that wait, and some that have been released, in order.
     waiting: Vec<u32>,
+    /// The same of tests, for which nothing but registers matters.
+    tests: Vec<u32>,
     is_waiting: Vec<bool>,
-    /// By register: the loads that waited to write it, or to read it.
+    /// By register: what waited to write it, or to read it.
     results: ByRegister<Vec<u32>>,
     sources: ByRegister<Vec<u32>>,
     order: Vec<u32>,
@@ -92,7 +99,7 @@ struct Sink<'a, 'f> {
 
 impl<'a> Sink<'a, '_> {
     /// The next instruction of the block.
-    fn pass(&mut self, at: u32, may_wait: bool) {
+    fn pass(&mut self, at: u32, again: u32) {
         let (values, op) = (self.values, &self.ops[at as usize]);
         let (uses, defs) = (values.accesses.uses(op), values.accesses.defs(op));
         uses.iter().for_each(|read| self.release_writers(read.reg));
@@ -108,14 +115,15 @@ impl<'a> Sink<'a, '_> {
         if let Some(access) = ordered {
             self.release_before(access);
         }
-        if may_wait && ordered.is_none() && is_load(op) {
-            uses.iter().for_each(|read| self.sources.get_mut(read.reg).push(at));
-            defs.iter().for_each(|def| self.results.get_mut(def.reg).push(at));
-            self.waiting.push(at);
-            self.is_waiting[at as usize] = true;
-        } else {
-            self.order.push(at);
-        }
+        let waits = match () {
+            () if ordered.is_none() && is_load(op) && again >= READ_AGAIN => &mut self.waiting,
+            () if is_test(values, op) && again >= TESTED_AGAIN => &mut self.tests,
+            () => return self.order.push(at),
+        };
+        waits.push(at);
+        self.is_waiting[at as usize] = true;
+        uses.iter().for_each(|read| self.sources.get_mut(read.reg).push(at));
+        defs.iter().for_each(|def| self.results.get_mut(def.reg).push(at));
     }
 
     fn release_writers(&mut self, reg: Reg) {
@@ -132,6 +140,11 @@ impl<'a> Sink<'a, '_> {
     fn release_all(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         waiting.into_iter().for_each(|load| self.release(load));
+    }
+
+    fn release_tests(&mut self) {
+        let tests = std::mem::take(&mut self.tests);
+        tests.into_iter().for_each(|test| self.release(test));
     }
 
     /// What must not see a store; of very many, all.
@@ -151,4 +164,73 @@ impl<'a> Sink<'a, '_> {
 /// It reads memory, or a constant, and does nothing else.
 fn is_load(op: &Op<InstId>) -> bool {
     op.opcode.info().effects == Effects::READS_MEMORY && op.opcode.order() == CodeOrder::Free && !op.guarded
+}
+
+/// It gives predicates of the thread, and does nothing else.
+fn is_test(values: &Values<'_>, op: &Op<InstId>) -> bool {
+    let defs = values.accesses.defs(op);
+    let plain = op.opcode.info().effects == Effects::NONE && op.opcode.order() == CodeOrder::Free && !op.guarded;
+    plain && !op.has_order && !defs.is_empty() && defs.iter().all(|def| values.class(def.reg) == Class::Predicate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sink_late;
+    use crate::lives::{Class, Counts};
+    use crate::values::Values;
+    use oriole_isa::{Arch, Opcode, RegFile};
+    use oriole_ori::{Function, InstId};
+
+    /// A block that tests all bits of two words before it votes about each; `behind` the tests stands an instruction more.
+    fn tests_before_votes(behind: &str) -> Function {
+        const BITS: usize = 64;
+        let mut text = ".function entry f\n  .frame local=0 spill=0 align=0\n".to_owned();
+        (0..2 + BITS).for_each(|number| text += &format!("  .reg %R{number}\n"));
+        (2 + BITS..2 + 2 * BITS).for_each(|number| text += &format!("  .reg %P{number}\n"));
+        text += "bix0:\n    MOV %R0, RZ, 0x5\n    MOV %R1, RZ, 0x7\n";
+        for bit in 0..BITS {
+            let (word, mask) = (bit / 32, 1u32 << (bit % 32));
+            text += &format!("    LOP3 %P{}, RZ, %R{word}, {mask:#x}, RZ, 0xc0, !PT\n", 2 + BITS + bit);
+        }
+        text += behind;
+        (0..BITS).for_each(|bit| text += &format!("    VOTE{{vote=ANY}} %R{}, PT, %P{}\n", 2 + bit, 2 + BITS + bit));
+        text += "    STS %R0, URZ, 0x0, %R1\n    EXIT PT\n.end\n";
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The opcodes in their order with tests as late as may be, and the most predicates that are still to be read, each of which is read once.
+    fn sunk(func: &Function) -> Option<(Vec<Opcode>, usize)> {
+        let mut values = Values::new(func, Arch::Sm80);
+        let insts: Vec<InstId> = func.iter_insts().map(|(_, inst)| inst).collect();
+        let ops = values.ops(&insts);
+        let mut limit = Counts::default();
+        [(Class::General, 100), (Class::Predicate, 6)].into_iter().for_each(|(class, most)| limit.add(class, most));
+        let order = sink_late(&values, &ops, &[], limit)?;
+        let (mut now, mut most) = (0, 0);
+        for at in &order {
+            func.for_each_reg(insts[*at as usize], |mention| match func[mention.reg].file() {
+                RegFile::P if mention.is_def => now += 1,
+                RegFile::P => now -= 1,
+                _ => (),
+            });
+            most = most.max(now);
+        }
+        Some((order.iter().map(|at| func[insts[*at as usize]].opcode).collect(), most))
+    }
+
+    #[test]
+    fn tests_come_to_their_readers() {
+        let (_, most) = sunk(&tests_before_votes("")).expect("there are more than six predicates");
+        // The last test of a word that nobody reads behind it stands where it did.
+        assert!(most <= 3, "{most} predicates");
+    }
+
+    /// All tests of the second word stand before it is written anew, none of the first.
+    #[test]
+    fn what_is_tested_is_what_it_was() {
+        let opcodes =
+            sunk(&tests_before_votes("    MOV %R1, RZ, 0x9\n")).map(|(opcodes, _)| opcodes).unwrap_or_default();
+        let written = opcodes.iter().rposition(|opcode| *opcode == Opcode::MOV).unwrap_or_default();
+        assert_eq!(opcodes[..written].iter().filter(|opcode| **opcode == Opcode::LOP3).count(), 32, "{opcodes:?}");
+    }
 }

@@ -13,6 +13,10 @@ use std::ops::Range;
 const LENGTH: usize = 2048;
 /// Fewer instructions have no order to choose from.
 const SHORTEST: usize = 4;
+/// In blocks with fewer instructions the order finds a place for each test.
+const TESTS: usize = 128;
+/// Predicates that there are.
+const PREDICATES: i32 = 7;
 
 /// A piece of a block, to be put in order.
 pub(crate) struct Stretch {
@@ -27,7 +31,7 @@ pub(crate) struct Stretch {
     pub(crate) live_out: Vec<Reg>,
 }
 
-/// A block that is too long to be looked at as a whole.
+/// A block that is too long to be looked at as a whole, or has more predicates at a time than there are.
 pub(crate) struct LongBlock {
     pub(crate) block: Block,
     /// Most registers in use at a time.
@@ -95,8 +99,8 @@ impl Survey {
             walk.now.clear();
             live.live_out(block).for_each(|(reg, k)| walk.insert(values.component(reg, k)));
             let mut in_block = Counts::default();
-            let at_end = (func.block_insts(block).len() > LENGTH).then(|| walk.now.members.clone());
             let insts = func.block_insts(block);
+            let at_end = (insts.len() > TESTS).then(|| walk.now.members.clone());
             for from in (0..insts.len()).step_by(LENGTH).rev() {
                 let places = from..insts.len().min(from + LENGTH);
                 let wanted = wanted(&insts[places.clone()]);
@@ -111,7 +115,8 @@ impl Survey {
                 in_block = in_block.max(walk.peak);
             }
             peak = peak.max(in_block);
-            long_blocks.extend(at_end.map(|live_out| LongBlock { block, peak: in_block, live_out }));
+            let sinks = insts.len() > LENGTH || in_block.0[Class::Predicate as usize] > PREDICATES;
+            long_blocks.extend(at_end.filter(|_| sinks).map(|live_out| LongBlock { block, peak: in_block, live_out }));
         }
         let with_uniform = walk.with_uniform;
         Survey { peak, with_uniform, peak_elsewhere, stretches, long_blocks }
