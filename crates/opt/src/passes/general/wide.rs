@@ -37,7 +37,10 @@ impl WideSum {
         if !(one_carry && plain && writes && lone_carry && no_carry_out(high)?) {
             return None;
         }
-        Some(WideSum { low, lows: two_summands(first)?, highs: two_summands(high)?, carry: carry.as_reg()? })
+        let (lows, highs) = (two_summands(first)?, two_summands(high)?);
+        // A high word that adds the low one is no half of a sum that is computed at once.
+        let apart = source(first, Role::D).is_none_or(|lo| !highs.contains(&lo));
+        apart.then_some(WideSum { low, lows, highs, carry: carry.as_reg()? })
     }
 
     /// Its words, if the low one can be computed where `high` computes the high one.
