@@ -10,7 +10,7 @@ use oriole_isa::latency::is_variable_opcode;
 use oriole_isa::{Arch, Opcode, RegFile};
 use oriole_ori::analysis::{Cfg, DomTree, LoopForest};
 use oriole_ori::terminator::{Exit, exit_of, is_terminator, tested_predicates};
-use oriole_ori::{Block, Function, Guard, Inst, InstId, Operand, OperandKind};
+use oriole_ori::{Block, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind};
 use smallvec::SmallVec;
 
 /// Copies that those who go the other way execute, at most.
@@ -45,6 +45,7 @@ pub(crate) fn guard_edge_copies(func: &mut Function, arch: Arch) {
             && !waits(func, edge, arch)
     };
     let edges: Vec<Edge> = edges.into_iter().filter(pays).collect();
+    let mut gone = EntitySet::new();
     for Edge { from, branch, guard, middle, to } in &edges {
         let mut edit = func.edit();
         let copies = edit.take_insts(*middle);
@@ -53,8 +54,11 @@ pub(crate) fn guard_edge_copies(func: &mut Function, arch: Arch) {
         edit.place(*from, at, &copies);
         edit.redirect(*from, *middle, *to);
         edit.set_succs(*middle, &[]);
+        gone.insert(*middle);
     }
-    func.edit().retain_blocks(|block| edges.iter().all(|edge| edge.middle != block));
+    if !gone.is_empty() {
+        func.edit().retain_blocks(|block| !gone.contains(block));
+    }
 }
 
 /// The branch at the end of a block that goes to a block of copies, which have no guard yet.
@@ -75,7 +79,8 @@ fn edge(func: &Function, from: Block) -> Option<Edge> {
 /// Whether a copy reads what the block writes at no fixed time.
 fn waits(func: &Function, edge: &Edge, arch: Arch) -> bool {
     let sources = func.block_insts(edge.middle).iter().flat_map(|inst| func[*inst].uses());
-    let mut read: SmallVec<[(RegFile, u16); 8]> = sources.filter_map(|(_, operand)| physical(func, operand)).collect();
+    let register = |operand: Operand| func.physical(operand).map(|(file, number, _)| (file, number));
+    let mut read: SmallVec<[(RegFile, u16); 8]> = sources.filter_map(|(_, operand)| register(operand)).collect();
     for &inst in func.block_insts(edge.from).iter().rev() {
         let data = &func[inst];
         for (file, first, count) in data.defs().filter_map(|(_, operand)| func.physical(operand)) {
@@ -88,11 +93,6 @@ fn waits(func: &Function, edge: &Edge, arch: Arch) -> bool {
         }
     }
     false
-}
-
-/// The register of an operand that is one.
-fn physical(func: &Function, operand: Operand) -> Option<(RegFile, u16)> {
-    func.physical(operand).map(|(file, number, _)| (file, number))
 }
 
 fn tests_only_its_guard(branch: &Inst) -> bool {

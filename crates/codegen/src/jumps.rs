@@ -7,7 +7,7 @@
 
 use oriole_ori::analysis::Cfg;
 use oriole_ori::terminator::{Exit, exit_of, is_terminator, tested_predicates};
-use oriole_ori::{Block, Function, Guard, Inst, Operand, OperandKind, SecondaryMap, layout};
+use oriole_ori::{Block, Function, Inst, Operand, OperandKind, SecondaryMap, layout};
 use smallvec::SmallVec;
 
 /// Gives each block the branches with which the fewest jumps are executed. Jumps to what does not come next are still to be added.
@@ -48,8 +48,8 @@ fn ways(func: &Function, block: Block) -> Option<(Block, Block)> {
 fn turn_branch(func: &mut Function, block: Block, (taken, other): (Block, Block)) {
     let Some(&last) = func.block_insts(block).last() else { return };
     func.edit().update(last, |inst| {
-        if let Some(Guard { pred, negated }) = inst.guard() {
-            inst.set_guard(Some(Guard { pred, negated: !negated }));
+        if let Some(guard) = inst.guard() {
+            inst.set_guard(Some(guard.opposite()));
         } else {
             conditions(inst).into_iter().for_each(|at| inst.operands[at] = inst.operands[at].not());
         }

@@ -2,7 +2,7 @@
 
 use oriole_isa::RegFile;
 use oriole_ori::analysis::CallNode;
-use oriole_ori::{Callee, EntitySet, FuncId, Function, Inst, Module, OperandKind, Symbol};
+use oriole_ori::{Callee, EntitySet, FuncId, Function, Inst, InstId, Module, OperandKind, Symbol};
 
 /// The functions that change no uniform register, nor call one that does or of which that is not known. Only kernels are
 /// converted (slot 74), so that what a function does not write as it was lowered it never does. `order`: callees first.
@@ -13,7 +13,7 @@ pub(crate) fn leaving_uniform(module: &Module, order: &[CallNode]) -> EntitySet<
     }
     for node in order.iter().filter(|node| called.contains(node.function)) {
         let func = &module.functions[node.function];
-        if !node.open && calls_only(module, func, &leaving) && !writes_uniform(func) {
+        if !node.open && calls_only(module, func, &leaving) && !function_writes_uniform(func) {
             leaving.insert(node.function);
         }
     }
@@ -37,13 +37,18 @@ fn calls_only(module: &Module, func: &Function, these: &EntitySet<FuncId>) -> bo
 }
 
 /// Whether a function writes a uniform register or predicate.
-fn writes_uniform(func: &Function) -> bool {
+fn function_writes_uniform(func: &Function) -> bool {
     func.iter_insts().any(|(_, inst)| {
-        let mut writes = false;
-        func.for_each_def(inst, |mention| writes |= func[mention.reg].reg_type.is_uniform());
         let physical = |kind| matches!(kind, OperandKind::Phys { file: RegFile::UR | RegFile::UP, .. });
-        writes || func[inst].defs().any(|(_, to)| physical(to.kind()))
+        writes_uniform(func, inst) || func[inst].defs().any(|(_, to)| physical(to.kind()))
     })
+}
+
+/// Whether an instruction writes a uniform register or predicate that is not a fixed one.
+pub(crate) fn writes_uniform(func: &Function, inst: InstId) -> bool {
+    let mut writes = false;
+    func.for_each_def(inst, |mention| writes |= func[mention.reg].reg_type.is_uniform());
+    writes
 }
 
 /// Whether an instruction calls what may change uniform registers: none of the functions that leave them alone.

@@ -23,6 +23,11 @@ impl Guard {
     pub fn operand(self) -> Operand {
         Operand::reg(self.pred).with_not(self.negated)
     }
+
+    /// The guard that holds where this one does not.
+    pub fn opposite(self) -> Guard {
+        Guard { negated: !self.negated, ..self }
+    }
 }
 
 /// What an instruction is: one of the machine's, or an operation that only Ori has. The opcode of the latter

@@ -37,7 +37,8 @@ pub(crate) fn sink_late(values: &Values<'_>, ops: &[Op<InstId>], live_out: &[Reg
         sink.pass(at, again[at as usize]);
     }
     sink.release_all();
-    sink.release_tests();
+    let tests = std::mem::take(&mut sink.tests);
+    tests.into_iter().for_each(|test| sink.release(test));
     let order = sink.order;
     let source: Vec<u32> = (0..ops.len() as u32).collect();
     let without = |order: &[u32]| excess(values, ops, live_out, order, limit);
@@ -137,14 +138,10 @@ impl<'a> Sink<'a, '_> {
         }
     }
 
+    /// All loads: tests may pass what these may not.
     fn release_all(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         waiting.into_iter().for_each(|load| self.release(load));
-    }
-
-    fn release_tests(&mut self) {
-        let tests = std::mem::take(&mut self.tests);
-        tests.into_iter().for_each(|test| self.release(test));
     }
 
     /// What must not see a store; of very many, all.

@@ -5,9 +5,9 @@
 //! descriptor of global memory, and needs none.
 
 use super::dead_code;
-use super::general::source;
+use super::general::{source, two_summands};
 use super::late_arch::{PRODUCTS, SUMS};
-use crate::uniform_calls::changes_uniform;
+use crate::uniform_calls::{changes_uniform, writes_uniform};
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Arch, BaseSize, Field, MemSize, Mods, Mul, Opcode, RegFile, Role, Sign};
 use oriole_ori::analysis::{Analyses, DomTree, LoopForest};
@@ -86,12 +86,8 @@ pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
 /// Whether a uniform register is written that is not a fixed one, or may be by what is called: what lives in one while threads are apart is protected from
 /// those who write by slot 86 alone, which may be left out.
 fn others_write_uniform(func: &Function, leaving: &EntitySet<Symbol>) -> bool {
-    let mut writes = false;
-    for (_, inst) in func.iter_insts() {
-        writes |= changes_uniform(func, &func[inst], leaving);
-        func.for_each_def(inst, |mention| writes |= func[mention.reg].reg_type.is_uniform());
-    }
-    writes
+    let writes = |inst: InstId| changes_uniform(func, &func[inst], leaving) || writes_uniform(func, inst);
+    func.iter_insts().any(|(_, inst)| writes(inst))
 }
 
 /// The sums that accesses could do without.
@@ -214,17 +210,13 @@ fn wide_sum(func: &Function, low: &Inst, high: &Inst) -> Option<(Place, Part)> {
         return None;
     }
     let no_more = source(low, Role::PD2)? == Operand::pt() && source(high, Role::PB)? == Operand::pt().not();
-    let summands = |inst: &Inst| {
-        let [a, b, c] = [source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?];
-        (c == Operand::rz() && !a.has_flags() && !b.has_flags()).then_some([a, b])
-    };
-    let ([a, b], [c, d]) = (summands(low)?, summands(high)?);
+    let ([a, b], [c, d]) = (two_summands(low)?, two_summands(high)?);
     let orders = [([a, c], [b, d]), ([b, d], [a, c]), ([a, d], [b, c]), ([b, c], [a, d])];
     let found = orders.into_iter().find_map(|(base, rest)| Some((bank_pair(func, base)?, pair_part(func, rest)?)));
     found.filter(|_| no_more)
 }
 
-/// Whether the carry of the low words is read by the high ones, and by nobody else.
+/// Whether the high words take the carry of the low ones.
 fn is_carried(low: &Inst, high: &Inst) -> Option<bool> {
     Some(source(low, Role::PD)? == source(high, Role::PA)? && source(low, Role::PD)?.as_reg().is_some())
 }

@@ -139,8 +139,7 @@ impl Nest {
         arch: Arch,
     ) -> Option<Nest> {
         let (&[first, second], (guard, _)) = (func.succs(block), lone_branch(func, block)?) else { return None };
-        let not = |guard: Guard| Guard { negated: !guard.negated, ..guard };
-        [(second, first, guard, false), (first, second, not(guard), true)].into_iter().find_map(
+        [(second, first, guard, false), (first, second, guard.opposite(), true)].into_iter().find_map(
             |(inner, shared, leaves, shared_is_next)| {
                 let (&[a, b], (inner_guard, branch)) = (func.succs(inner), lone_branch(func, inner)?) else {
                     return None;
@@ -148,7 +147,7 @@ impl Nest {
                 let (rest, inner_leaves) = match shared {
                     _ if a == b => return None,
                     _ if shared == a => (b, inner_guard),
-                    _ if shared == b => (a, not(inner_guard)),
+                    _ if shared == b => (a, inner_guard.opposite()),
                     _ => return None,
                 };
                 // A block that another one has swallowed hands its successors on: these still have one predecessor.

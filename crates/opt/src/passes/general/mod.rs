@@ -49,6 +49,7 @@ use rules::{COPIES, FIRST_RULE, PHIS, UNUSED};
 use rules::{Rewrite, Rules};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+pub(crate) use wide::two_summands;
 
 /// Rewrites of one instruction before the walk goes on: each makes it simpler, so few are needed.
 const MOST_REWRITES: usize = 8;

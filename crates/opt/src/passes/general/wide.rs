@@ -64,7 +64,7 @@ fn no_carry_out(inst: &Inst) -> Option<bool> {
 }
 
 /// The summands of an addition of two, which have no flags.
-fn two_summands(inst: &Inst) -> Option<[Operand; 2]> {
+pub(crate) fn two_summands(inst: &Inst) -> Option<[Operand; 2]> {
     let [a, b, c] = [source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?];
     (c == Operand::rz() && !a.has_flags() && !b.has_flags()).then_some([a, b])
 }

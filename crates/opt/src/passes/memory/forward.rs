@@ -2,13 +2,12 @@
 
 use super::known::{AtStart, Known};
 use super::places::{Event, Fact, Place, Places, WORD, olds};
-use super::{LOADED, STORED};
+use super::{Instead, LOADED, STORED, replace_accesses};
 use crate::passes::general::{constant_of, source};
 use crate::{Changed, Context};
 use oriole_isa::{Field, MemSize, Mods, Opcode, RegFile, Role};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, Inst, InstId, Operand, OperandKind};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Facts of one place that are looked at for a load.
@@ -28,23 +27,14 @@ pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
             continue;
         }
         changed = true;
-        func.edit().rewrite_block(block, |func, inst, list| match copied.get(&inst) {
-            None => list.push(inst),
-            Some(copies) => {
-                func.edit().remove(inst);
-                list.extend(copies.iter().map(|copy| func.edit().add(copy.clone())));
-            }
-        });
+        replace_accesses(func, block, copied);
     }
     Changed::when(changed)
 }
 
-/// What stands for loads.
-type Copies = FxHashMap<InstId, SmallVec<[Inst; 4]>>;
-
 /// What stands for the loads of the block at a place of the layout, at whose start this is known.
-fn copies_of_block(func: &Function, context: &Context, (places, at): (&Places, usize), mut known: Known) -> Copies {
-    let mut copied = Copies::default();
+fn copies_of_block(func: &Function, context: &Context, (places, at): (&Places, usize), mut known: Known) -> Instead {
+    let mut copied = Instead::default();
     for (inst, event) in &places.events[at] {
         if let Event::Load(place, own) = *event
             && context.tally.is_open()

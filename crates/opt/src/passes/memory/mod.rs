@@ -14,8 +14,10 @@ mod values;
 
 use super::general;
 use crate::{Changed, Context, PhaseError};
-use oriole_ori::Function;
 use oriole_ori::analysis::Analyses;
+use oriole_ori::{Block, Function, Inst, InstId};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// What is counted behind the rules of [`general::COMMON_NAMES`].
 pub(crate) const RULES: &[&str] = &RULES_OF_BOTH;
@@ -54,4 +56,18 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         }
     }
     Ok(changed)
+}
+
+/// What stands for accesses.
+type Instead = FxHashMap<InstId, SmallVec<[Inst; 4]>>;
+
+/// Put what stands for them in the place of a block's accesses.
+fn replace_accesses(func: &mut Function, block: Block, mut instead: Instead) {
+    func.edit().rewrite_block(block, |func, inst, list| match instead.remove(&inst) {
+        None => list.push(inst),
+        Some(copies) => {
+            func.edit().remove(inst);
+            list.extend(copies.into_iter().map(|copy| func.edit().add(copy)));
+        }
+    });
 }

@@ -3,6 +3,7 @@
 
 use super::places::{olds, words};
 use super::promote::{Access, Variables};
+use super::{Instead, replace_accesses};
 use oriole_isa::RegFile;
 use oriole_ori::analysis::Cfg;
 use oriole_ori::{Block, BuildError, Function, Inst, InstId, Operand, OperandKind, RegType, VReg};
@@ -67,18 +68,12 @@ impl<'f> Values<'f> {
     fn rewrite(&mut self, accesses: &[&Access]) -> Result<(), BuildError> {
         let Some(block) = accesses.first().map(|access| access.block) else { return Ok(()) };
         let mut now: FxHashMap<usize, Operand> = FxHashMap::default();
-        let mut instead: FxHashMap<InstId, Copies> = FxHashMap::default();
+        let mut instead = Instead::default();
         for access in accesses {
             let copies = if access.stores { self.store(access, &mut now)? } else { self.load(access, &mut now)? };
             instead.insert(access.inst, copies);
         }
-        self.func.edit().rewrite_block(block, |func, inst, list| match instead.remove(&inst) {
-            None => list.push(inst),
-            Some(copies) => {
-                func.edit().remove(inst);
-                list.extend(copies.into_iter().map(|copy| func.edit().add(copy)));
-            }
-        });
+        replace_accesses(self.func, block, instead);
         Ok(())
     }
 

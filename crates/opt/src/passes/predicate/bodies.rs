@@ -141,7 +141,7 @@ impl Pass {
         let (&[taken, next], Some((guard, branch))) = (func.succs(block), lone_branch(func, block)) else {
             return false;
         };
-        let not = Guard { negated: !guard.negated, ..guard };
+        let not = guard.opposite();
         let ways = [(taken, next, guard), (next, taken, not)];
         let leaves = |out: Block, stay: Block| {
             out != stay && only_exits(func, out) && cfg.rpo_number(stay) > cfg.rpo_number(block)
@@ -170,7 +170,7 @@ impl Pass {
         if taken == next {
             return None;
         }
-        let not = Guard { negated: !guard.negated, ..guard };
+        let not = guard.opposite();
         let only = |body: Block| match func.succs(body)[..] {
             [join] if join != body && join != block => Some(join),
             _ => None,

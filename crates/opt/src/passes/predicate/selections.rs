@@ -124,8 +124,7 @@ impl Pass {
     /// What becomes of the selection, the last of those of one instruction.
     fn guarded(&self, func: &Function, block: Block, last: &Selection) -> Option<Guarded> {
         let [on, off] = last.sides;
-        let not = Guard { negated: !last.predicate.negated, ..last.predicate };
-        let ways = [(on, last.predicate, 0), (off, not, 1)];
+        let ways = [(on, last.predicate, 0), (off, last.predicate.opposite(), 1)];
         ways.into_iter().find_map(|(side, guard, way)| self.way(func, block, last, (side, guard, way)))
     }
 

@@ -2,9 +2,9 @@
 //! again, so that allocation gives its registers to nobody who writes meanwhile.
 
 use super::places::Places;
-use crate::uniform_calls::changes_uniform;
+use crate::uniform_calls::{changes_uniform, writes_uniform};
 use oriole_ori::analysis::{Component, Liveness};
-use oriole_ori::{Block, EntitySet, Function, Inst, InstId, Operand, Symbol, VReg};
+use oriole_ori::{Block, EntitySet, Function, Inst, Operand, Symbol, VReg};
 
 /// A mark to be put into a block.
 struct Mark {
@@ -78,10 +78,4 @@ fn held(func: &Function, live: &Liveness, twin: &impl Fn(VReg) -> Option<VReg>, 
     let operand =
         |(reg, k): Component| if func[reg].components == 1 { Operand::reg(reg) } else { Operand::comp(reg, k) };
     held.into_iter().filter(|(reg, _)| !func[*reg].is_fixed()).map(operand).collect()
-}
-
-fn writes_uniform(func: &Function, inst: InstId) -> bool {
-    let mut writes = false;
-    func.for_each_def(inst, |mention| writes |= func[mention.reg].reg_type.is_uniform());
-    writes
 }

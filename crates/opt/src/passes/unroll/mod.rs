@@ -76,7 +76,7 @@ impl Body {
         let (&[taken, next], Some((guard, branch))) = (func.succs(block), lone_branch(func, block)) else {
             return None;
         };
-        let not = Guard { negated: !guard.negated, ..guard };
+        let not = guard.opposite();
         let (exit, goes_on) = match (taken == block, next == block) {
             (true, false) => (next, guard),
             (false, true) => (taken, not),
