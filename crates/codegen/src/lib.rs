@@ -22,6 +22,7 @@ mod pressure;
 mod resources;
 mod selection;
 mod session;
+mod throughput;
 mod tries;
 mod uniformity;
 mod zeros;

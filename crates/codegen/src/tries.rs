@@ -4,6 +4,7 @@
 
 use crate::error::CompileError;
 use crate::placing::{AGAIN, Placing, Spare};
+use crate::throughput::{cycles_per_warp, latency};
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_ori::{Block, Function};
 use oriole_regalloc::{
@@ -12,6 +13,7 @@ use oriole_regalloc::{
 use oriole_sched::{Lower, Lowering, Ordered, Reordering, SourceOrder};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::hash::{Hash, Hasher};
 
 /// Where values must not go to memory if there is another way.
@@ -43,6 +45,10 @@ const LONGER: f32 = 2.4;
 const LONGEST: f32 = 2.8;
 /// How much more may be executed for a step at most.
 const MOST_WORK: f32 = 1.3;
+/// How much longer the warps of a step may take together than without it, by [`cycles_per_warp`]: it knows nothing of memory's queues, with
+/// which more warps fare better. Where values are computed again for a further step, it has to pay nearly.
+const MOST_CYCLES: f32 = 1.06;
+const MOST_CYCLES_FURTHER: f32 = 1.025;
 
 /// The form of the function as it was put in order.
 const KEPT: usize = 0;
@@ -58,6 +64,19 @@ struct Step {
     longer: Option<u32>,
     /// What may be executed then ([`estimated_work`]).
     work: f32,
+    /// What there is without it, if its warps shall not take much longer together.
+    than: Option<Than>,
+}
+
+/// What a step has to be worth its while against.
+#[derive(Clone, Copy)]
+struct Than {
+    /// Registers of the kept function.
+    named: u16,
+    /// What is executed of it ([`estimated_work`]).
+    work: f32,
+    /// How much longer warps may take together ([`cycles_per_warp`]), as a part of what they take with it.
+    most: f32,
 }
 
 impl Step {
@@ -74,6 +93,8 @@ pub(crate) struct Tries<'a> {
     kept: &'a Function,
     ordered: &'a Ordered,
     recomputable: Recomputable<'a>,
+    /// That of the kept function, once it is asked for.
+    latency: OnceCell<f32>,
     /// The kept function is the first.
     forms: Vec<Form<'a>>,
     /// The most registers of the steps that have been tried.
@@ -132,7 +153,7 @@ impl<'a> Tries<'a> {
     ) -> Self {
         let forms = vec![Form::new(Cow::Borrowed(kept), Cow::Borrowed(flow), &ordered.source)];
         let recomputable = Recomputable::new(kept, placing.allocator.arch(), flow);
-        Tries { placing, node, kept, ordered, recomputable, forms, tried: 0 }
+        Tries { placing, node, kept, ordered, recomputable, latency: OnceCell::new(), forms, tried: 0 }
     }
 
     /// The allocation of those that are tried with which least is done.
@@ -143,7 +164,7 @@ impl<'a> Tries<'a> {
     ) -> Result<FunctionAllocation, CompileError> {
         let mut work = estimated_work(func);
         if let Some(cap) = self.placing.budget.everywhere() {
-            let step = Step { cap, uniform: 0, longer: None, work };
+            let step = Step { cap, uniform: 0, longer: None, work, than: None };
             let at = self.form(cap)?;
             if self.forms[at].may_do(step, self.placing.allocator)
                 && let Some((allocation, other)) = self.allocate_lower(step, at)?
@@ -195,20 +216,22 @@ impl<'a> Tries<'a> {
             let gain = f32::from(first) / f32::from(cap);
             let more_work = (1.0 + extra_work * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
             let longer = self.ordered.cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
-            Step { cap, uniform: self.ordered.uniform_peak, longer: Some(longer as u32), work: work * more_work }
+            let (uniform, than) = (self.ordered.uniform_peak, Some(Than { named, work, most: MOST_CYCLES }));
+            Step { cap, uniform, longer: Some(longer as u32), work: work * more_work, than }
         };
         // As far down as there are orders; then up again until one of them is short enough and finds room.
         let steps: Vec<Step> = caps.take(STEPS).map(step).collect();
         let mut down = Vec::new();
         for step in steps {
-            // What is computed again is executed more often: for the first step alone.
-            let at = match self.forms[KEPT].may_do(step, self.placing.allocator) {
-                true => Some(KEPT),
-                false if down.is_empty() => self.recomputed_for(step)?,
-                false => None,
-            };
-            let Some(at) = at else { break };
-            down.push((step, at));
+            // What is computed again is executed more often: for one step alone.
+            if self.forms[KEPT].may_do(step, self.placing.allocator) {
+                down.push((step, KEPT));
+                continue;
+            }
+            let most = if down.is_empty() { MOST_CYCLES } else { MOST_CYCLES_FURTHER };
+            let step = Step { than: Some(Than { named, work, most }), ..step };
+            down.extend(self.recomputed_for(step)?.map(|at| (step, at)));
+            break;
         }
         for (step, at) in down.into_iter().rev() {
             let found = self.allocate_lower(step, at)?;
@@ -273,11 +296,21 @@ impl<'a> Tries<'a> {
             let found =
                 self.placing.attempt(self.node, &mut func, Some(form.flow.clone().into_owned()), Some(step.cap))?;
             if let Some(allocation) = found {
-                let pays = !allocation.own.spills.any() && estimated_work(&func) <= step.work;
+                let work = estimated_work(&func);
+                let pays = !allocation.own.spills.any() && work <= step.work && self.is_fast(&func, work, step);
                 return Ok(pays.then_some((allocation, func)));
             }
         }
         Ok(None)
+    }
+
+    /// Whether an allocation for a step, with so much to execute, is worth it: its warps do not take too long together.
+    fn is_fast(&self, func: &Function, work: f32, step: Step) -> bool {
+        let Some(than) = step.than else { return true };
+        let arch = self.placing.allocator.arch();
+        let kept = *self.latency.get_or_init(|| latency(self.kept, arch, &self.forms[KEPT].flow.live));
+        let lower = latency(func, arch, &Flow::new(func).live);
+        cycles_per_warp(arch, step.cap, work, lower) <= than.most * cycles_per_warp(arch, than.named, than.work, kept)
     }
 }
 
