@@ -1,8 +1,9 @@
 //! The pipeline over Ori, up to allocation. [`crate::slots`] says of every published slot what fills it.
 
 use crate::passes::{
-    atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, invariants, late_arch,
-    launch_constants, memory, nested, nops, predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
+    atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, induction, invariants,
+    late_arch, launch_constants, memory, nested, nops, predicate, products, sink, synchronise, uniform, unroll,
+    wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -105,6 +106,8 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("SpeculativeHoistComInsts", &[56],  (1, Mid),  false,  Once,      hoist::RULES, same_flow(hoist::run)),
     entry("OriDoPredication",         &[63],  (1, Max),  false,  Once,      predicate::RULES, new_flow(predicate::run)),
     entry("LateOriCommoning",         &[64],  (1, Mid),  false,  Once,      wide_loads::RULES, same_flow(wide_loads::run)),
+    // Behind slot 63, not before slot 22: counters of loops that predication and unrolling have left.
+    entry("OriStrengthReduce",        &[21],  (1, Mid),  false,  Once,      induction::RULES, same_flow(induction::run)),
     entry("GeneralOptimizeLate2",     &[65],  (1, Min),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     entry("OriHoistInvariantsLate",   &[66],  (1, Mid),  false,  Once,      invariants::RULES, same_flow(invariants::run)),
     entry("OriDoRemat",               &[69],  (1, Mid),  false,  Once,      sink::RULES, same_flow(sink::run)),

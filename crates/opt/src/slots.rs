@@ -99,7 +99,7 @@ pub const SLOTS: &[Slot] = &[
     none(18, "OriLoopSimplification", LOOPS),
     none(19, "OriSplitLiveRanges", RANGES),
     none(20, "PerformPGO", "no profile is read"),
-    stage(21, "OriStrengthReduce", "slot 29: products with powers of two, on SSA form"),
+    pass(21, "OriStrengthReduce", "pointers and counters of loops, behind slot 64: docs/opt.md, Counters"),
     pass(22, "OriLoopUnrolling", "short loops with a counter are unrolled, behind slot 29: docs/opt.md, Unrolling"),
     pass(23, "GenerateMovPhi", "into SSA form"),
     none(24, "OriPipelining", LOOPS),

@@ -11,6 +11,7 @@ pub(crate) mod exits;
 pub(crate) mod form;
 pub(crate) mod general;
 pub(crate) mod hoist;
+pub(crate) mod induction;
 pub(crate) mod invariants;
 pub(crate) mod late_arch;
 pub(crate) mod launch_constants;

@@ -1,0 +1,188 @@
+//! Counters whose last value is known, and those that only say whether there is another round.
+//!
+//! Where counter `c` ends the loop by arriving at a bound, and `x` goes on by `k` times as much in the other direction, `x` is
+//! `x0 + k * (c0 - bound)` then.
+
+use super::counters::{Counter, Rounds, counters};
+use super::{add_at_end, is_plain, read_instead, readers, stays};
+use crate::passes::general::{constant_of, opposite_cmp, source};
+use crate::passes::predicate::lone_branch;
+use oriole_isa::{Bop, Cmp, Field, Mods, Opcode, Role};
+use oriole_ori::analysis::{Loop, LoopForest, Uniformity};
+use oriole_ori::{BuildError, Function, Inst, InstId, Operand, RegType, VReg};
+
+/// A counter that ends the loop, the only thing that does, when it arrives at a bound.
+struct Ending {
+    counter: Counter,
+    bound: Operand,
+    test: InstId,
+}
+
+/// Replace what can be. Gives how many values at the end are known, and how many tests are another counter's.
+pub(super) fn known_ends(
+    func: &mut Function,
+    loops: &LoopForest,
+    uniformity: &Uniformity,
+    (this, rounds): (Loop, Rounds),
+) -> Result<(u32, u32), BuildError> {
+    let counters = counters(func, rounds);
+    let ending = |counter: &Counter| ending(func, loops, (this, rounds), *counter);
+    let Some(ending) = counters.iter().find_map(ending) else { return Ok((0, 0)) };
+    let mut ends = 0;
+    let others = |counter: &&Counter| counter.value != ending.counter.value;
+    for counter in counters.iter().filter(others) {
+        let outside = outside_readers(func, loops, this, *counter);
+        let goes_along = times(*counter, ending.counter).filter(|_| !outside.is_empty());
+        if let Some(last) = goes_along.map(|times| last(func, rounds, *counter, &ending, times)).transpose()?.flatten()
+        {
+            read_instead(func, &outside, counter.next, last);
+            ends += 1;
+        }
+    }
+    let tests = counters.iter().filter(others).find(|counter| may_test(func, uniformity, &ending, **counter));
+    let Some(counter) = tests.copied() else { return Ok((ends, 0)) };
+    let times = times(counter, ending.counter).unwrap_or(1);
+    let Some(last) = last(func, rounds, counter, &ending, times)? else { return Ok((ends, 0)) };
+    let bound = constant_of(func, last)
+        .map_or(Operand::reg(last), |bits| if bits == 0 { Operand::rz() } else { Operand::imm(bits) });
+    func.edit().update(ending.test, |test| {
+        test.set_role(Role::A, Operand::reg(counter.next));
+        test.set_role(Role::B, bound);
+    });
+    Ok((ends, 1))
+}
+
+/// Whether the loop ends when a counter arrives at what stays the same, and only then.
+fn ending(func: &Function, loops: &LoopForest, (this, rounds): (Loop, Rounds), counter: Counter) -> Option<Ending> {
+    let [(from, to)] = loops[this].exits[..] else { return None };
+    let (guard, _) = lone_branch(func, rounds.latch).filter(|_| from == rounds.latch)?;
+    let test = func.definition(guard.pred)?;
+    let data = &func[test];
+    let plain = data.opcode == Opcode::ISETP && data.is_machine() && data.guard().is_none();
+    if !plain || data.get(Field::EX) || data.get(Field::LONG) || data.get(Field::BOP) != Bop::AND {
+        return None;
+    }
+    let alone = source(data, Role::PA)? == Operand::pt() && source(data, Role::PD)?.as_reg() == Some(guard.pred);
+    let counts = source(data, Role::A)? == Operand::reg(counter.next) && alone;
+    // The way that is taken stands first.
+    let leaves_if = if func.succs(rounds.latch).first() == Some(&to) { !guard.negated } else { guard.negated };
+    let cmp = if leaves_if { data.get(Field::CMP) } else { opposite_cmp(data.get(Field::CMP))? };
+    let bound = source(data, Role::B).filter(|bound| is_plain(*bound))?;
+    let fixed = bound.as_whole_reg().is_none_or(|bound| stays(func, loops, this, bound));
+    (counts && fixed && cmp == Cmp::EQ).then_some(Ending { counter, bound, test })
+}
+
+/// How many times as far a counter goes as another one goes back.
+fn times(counter: Counter, ending: Counter) -> Option<i32> {
+    let back = ending.step.checked_neg().filter(|back| *back != 0)?;
+    (counter.step.checked_rem(back)? == 0 && counter.step != 0).then(|| counter.step / back)
+}
+
+/// Those behind the loop who read what a counter is there, if nobody in the loop does but to count.
+fn outside_readers(func: &Function, loops: &LoopForest, this: Loop, counter: Counter) -> Vec<InstId> {
+    let inside =
+        |inst: InstId| func.def_use().and_then(|lists| lists.home(inst)).is_none_or(|home| loops.contains(this, home));
+    let phi = func.definition(counter.value);
+    let counts_only = readers(func, counter.value).into_iter().all(|reader| reader == counter.sum);
+    let (own, outside): (Vec<InstId>, Vec<InstId>) =
+        readers(func, counter.next).into_iter().partition(|reader| inside(*reader));
+    let alone = counts_only && own.into_iter().all(|reader| Some(reader) == phi);
+    if alone { outside } else { Vec::new() }
+}
+
+/// Whether a counter can say whether there is another round, in place of one that nobody needs for anything else.
+fn may_test(func: &Function, uniformity: &Uniformity, ending: &Ending, counter: Counter) -> bool {
+    let only_tests = readers(func, ending.counter.value).into_iter().all(|reader| reader == ending.counter.sum)
+        && readers(func, ending.counter.next)
+            .into_iter()
+            .all(|reader| reader == ending.test || Some(reader) == func.definition(ending.counter.value));
+    // Arriving at the bound is the same for both if they go by as much: twice as much comes by it sooner.
+    let as_far = times(counter, ending.counter).is_some_and(|times| times.abs() == 1);
+    // Branches on what varies need barriers.
+    let as_same = uniformity.is_varying(ending.counter.next) || !uniformity.is_varying(counter.next);
+    let needed = readers(func, counter.value).into_iter().any(|reader| reader != counter.sum)
+        || readers(func, counter.next).into_iter().any(|reader| Some(reader) != func.definition(counter.value));
+    only_tests && as_far && as_same && needed && stands_ahead(func, counter.sum, ending.test)
+}
+
+/// Whether one instruction, which every round executes, has been executed where the other stands.
+fn stands_ahead(func: &Function, first: InstId, second: InstId) -> bool {
+    let Some(lists) = func.def_use() else { return false };
+    let (Some(from), Some(to)) = (lists.home(first), lists.home(second)) else { return false };
+    let place = |inst: InstId| func.block_insts(from).iter().position(|other| *other == inst);
+    from == to && place(first) < place(second)
+}
+
+/// Compute ahead of the loop what a counter is at its end, if it takes no more than a few instructions.
+fn last(
+    func: &mut Function,
+    rounds: Rounds,
+    counter: Counter,
+    ending: &Ending,
+    times: i32,
+) -> Result<Option<VReg>, BuildError> {
+    let firsts = [counter.first, ending.counter.first];
+    if !firsts.iter().all(|first| is_plain(*first)) {
+        return Ok(None);
+    }
+    let known = |func: &Function, operand: Operand| match operand.as_whole_reg() {
+        Some(value) => constant_of(func, value),
+        None if operand.is_zero() => Some(0),
+        None => operand.as_imm(),
+    };
+    let [start, from, to] = [firsts[0], firsts[1], ending.bound].map(|operand| known(func, operand).ok_or(operand));
+    let distance = match (from, to) {
+        (Ok(from), Ok(to)) => Ok(from.wrapping_sub(to)),
+        (Err(from), Ok(0)) => Err(from),
+        (Err(from), Ok(to)) => Err(sum(func, rounds, from, word(to.wrapping_neg()))?),
+        (from, Err(to)) => {
+            let from = in_register(func, rounds, from)?;
+            Err(sum(func, rounds, from, to.neg())?)
+        }
+    };
+    let moved = match distance {
+        Ok(distance) => Ok(distance.wrapping_mul(times as u32)),
+        Err(distance) if times == 1 => Err(distance),
+        Err(distance) => Err(product(func, rounds, distance, times)?),
+    };
+    let last = match (moved, start) {
+        (Ok(moved), Ok(start)) => in_register(func, rounds, Ok(moved.wrapping_add(start)))?,
+        (Err(moved), Ok(0)) => moved,
+        (Err(value), Ok(known)) | (Ok(known), Err(value)) => sum(func, rounds, value, word(known))?,
+        (Err(moved), Err(start)) => sum(func, rounds, moved, start)?,
+    };
+    Ok(last.as_whole_reg())
+}
+
+fn word(bits: u32) -> Operand {
+    if bits == 0 { Operand::rz() } else { Operand::imm(bits) }
+}
+
+/// A value in a register: a known one in a new one.
+fn in_register(func: &mut Function, rounds: Rounds, value: Result<u32, Operand>) -> Result<Operand, BuildError> {
+    let bits = match value {
+        Err(operand) => return Ok(operand),
+        Ok(bits) => bits,
+    };
+    let result = Operand::reg(func.new_vreg(RegType::R)?);
+    add_at_end(func, rounds.entrance, Inst::copy(oriole_isa::RegFile::R, result, word(bits)));
+    Ok(result)
+}
+
+fn sum(func: &mut Function, rounds: Rounds, a: Operand, b: Operand) -> Result<Operand, BuildError> {
+    let result = Operand::reg(func.new_vreg(RegType::R)?);
+    let mut sum = Inst::neutral(Opcode::IADD3, Mods::new());
+    [(Role::D, result), (Role::A, a), (Role::B, b)].into_iter().for_each(|(role, operand)| sum.set_role(role, operand));
+    add_at_end(func, rounds.entrance, sum);
+    Ok(result)
+}
+
+fn product(func: &mut Function, rounds: Rounds, a: Operand, times: i32) -> Result<Operand, BuildError> {
+    let result = Operand::reg(func.new_vreg(RegType::R)?);
+    let mut product = Inst::neutral(Opcode::IMAD, Mods::new());
+    [(Role::D, result), (Role::A, a), (Role::B, Operand::imm_signed(times)), (Role::C, Operand::rz())]
+        .into_iter()
+        .for_each(|(role, operand)| product.set_role(role, operand));
+    add_at_end(func, rounds.entrance, product);
+    Ok(result)
+}
