@@ -69,18 +69,19 @@ impl Placing<'_> {
     /// # Errors
     /// Those of allocation.
     pub(crate) fn order(&self, func: &mut Function) -> Result<Ordered, CompileError> {
-        let seen = self.make_room(func)?;
+        let flow = oriole_regalloc::retest(func, None)?;
+        let seen = self.make_room(func, flow)?;
         Ok(self.order_with(func, USUAL, seen)?)
     }
 
     /// Compute again what lives through blocks where, with as many registers as cost no warps, little would be left for what lives
     /// within them: an order needs some to choose from. Gives what was seen of the function, if it was looked at and has not
     /// changed.
-    fn make_room(&self, func: &mut Function) -> Result<Option<(Flow, Survey)>, AllocError> {
+    fn make_room(&self, func: &mut Function, flow: Option<Flow>) -> Result<Option<(Flow, Survey)>, AllocError> {
         if !self.budget.capped(LEAST).may_be_short(func) {
             return Ok(None);
         }
-        let (arch, flow) = (self.allocator.arch(), Flow::new(func));
+        let (arch, flow) = (self.allocator.arch(), flow.unwrap_or_else(|| Flow::new(func)));
         let survey = Survey::of(func, arch, &flow.live);
         let free = self.budget.capped(self.budget.of(survey.general_need()) as u16);
         let recomputing = Recomputable::new(func, arch, &flow).plan(&free, ROOMY_NEED, &[]);

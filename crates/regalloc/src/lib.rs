@@ -35,6 +35,7 @@ mod pairing;
 mod recompute;
 mod relief;
 mod repair;
+mod retest;
 mod scan;
 mod slots;
 mod spill;
@@ -49,6 +50,7 @@ pub use function::{Allocation, allocate_function};
 pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
 pub use recompute::{OWN_NEED, Recomputable, Recomputing, recompute};
+pub use retest::retest;
 pub use spill::SpillBytes;
 pub use weights::{estimated_work, weighted, work_without_copies};
 
