@@ -4,11 +4,11 @@
 //! `x0 + k * (c0 - bound)` then.
 
 use super::counters::{Counter, Rounds, counters};
-use super::{add_at_end, is_plain, read_instead, readers, stays};
+use super::{add_at_end, is_inside, is_plain, read_instead, readers, stays};
 use crate::passes::general::{constant_of, opposite_cmp, source};
 use crate::passes::predicate::lone_branch;
-use oriole_isa::{Bop, Cmp, Field, Mods, Opcode, Role};
-use oriole_ori::analysis::{Loop, LoopForest, Uniformity};
+use oriole_isa::{Arch, Bop, Cmp, Field, Mods, Opcode, Role};
+use oriole_ori::analysis::{Analyses, Loop, LoopForest};
 use oriole_ori::{BuildError, Function, Inst, InstId, Operand, RegType, VReg};
 
 /// A counter that ends the loop, the only thing that does, when it arrives at a bound.
@@ -22,7 +22,7 @@ struct Ending {
 pub(super) fn known_ends(
     func: &mut Function,
     loops: &LoopForest,
-    uniformity: &Uniformity,
+    (arch, analyses): (Arch, &mut Analyses),
     (this, rounds): (Loop, Rounds),
 ) -> Result<(u32, u32), BuildError> {
     let counters = counters(func, rounds);
@@ -39,8 +39,16 @@ pub(super) fn known_ends(
             ends += 1;
         }
     }
-    let tests = counters.iter().filter(others).find(|counter| may_test(func, uniformity, &ending, **counter));
-    let Some(counter) = tests.copied() else { return Ok((ends, 0)) };
+    let mut tests = counters.iter().filter(others).filter(|counter| may_test(func, &ending, **counter)).peekable();
+    if tests.peek().is_none() {
+        return Ok((ends, 0));
+    }
+    // Branches on what varies need barriers.
+    let uniformity = analyses.uniformity(func, arch);
+    let varies = |counter: &Counter| uniformity.is_varying(counter.next);
+    let Some(counter) = tests.find(|counter| varies(&ending.counter) || !varies(counter)).copied() else {
+        return Ok((ends, 0));
+    };
     let times = times(counter, ending.counter).unwrap_or(1);
     let Some(last) = last(func, rounds, counter, &ending, times)? else { return Ok((ends, 0)) };
     let bound = constant_of(func, last)
@@ -80,29 +88,25 @@ fn times(counter: Counter, ending: Counter) -> Option<i32> {
 
 /// Those behind the loop who read what a counter is there, if nobody in the loop does but to count.
 fn outside_readers(func: &Function, loops: &LoopForest, this: Loop, counter: Counter) -> Vec<InstId> {
-    let inside =
-        |inst: InstId| func.def_use().and_then(|lists| lists.home(inst)).is_none_or(|home| loops.contains(this, home));
     let phi = func.definition(counter.value);
     let counts_only = readers(func, counter.value).into_iter().all(|reader| reader == counter.sum);
     let (own, outside): (Vec<InstId>, Vec<InstId>) =
-        readers(func, counter.next).into_iter().partition(|reader| inside(*reader));
+        readers(func, counter.next).into_iter().partition(|reader| is_inside(func, loops, this, *reader));
     let alone = counts_only && own.into_iter().all(|reader| Some(reader) == phi);
     if alone { outside } else { Vec::new() }
 }
 
 /// Whether a counter can say whether there is another round, in place of one that nobody needs for anything else.
-fn may_test(func: &Function, uniformity: &Uniformity, ending: &Ending, counter: Counter) -> bool {
+fn may_test(func: &Function, ending: &Ending, counter: Counter) -> bool {
     let only_tests = readers(func, ending.counter.value).into_iter().all(|reader| reader == ending.counter.sum)
         && readers(func, ending.counter.next)
             .into_iter()
             .all(|reader| reader == ending.test || Some(reader) == func.definition(ending.counter.value));
     // Arriving at the bound is the same for both if they go by as much: twice as much comes by it sooner.
     let as_far = times(counter, ending.counter).is_some_and(|times| times.abs() == 1);
-    // Branches on what varies need barriers.
-    let as_same = uniformity.is_varying(ending.counter.next) || !uniformity.is_varying(counter.next);
     let needed = readers(func, counter.value).into_iter().any(|reader| reader != counter.sum)
         || readers(func, counter.next).into_iter().any(|reader| Some(reader) != func.definition(counter.value));
-    only_tests && as_far && as_same && needed && stands_ahead(func, counter.sum, ending.test)
+    only_tests && as_far && needed && stands_ahead(func, counter.sum, ending.test)
 }
 
 /// Whether one instruction, which every round executes, has been executed where the other stands.

@@ -33,13 +33,12 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         return Ok(Changed::No);
     }
     func.edit().keep_def_use();
-    let uniformity = analyses.uniformity(func, context.arch);
     let mut changed = false;
     for this in loops.inner_first() {
         let Some(rounds) = rounds(&loops, this) else { continue };
         let found = starts::begin_with_sums(func, context.arch, &loops, (this, rounds))?;
         context.tally.add(STARTS, found);
-        let (ends, tests) = ends::known_ends(func, &loops, &uniformity, (this, rounds))?;
+        let (ends, tests) = ends::known_ends(func, &loops, (context.arch, analyses), (this, rounds))?;
         context.tally.add(ENDS, ends);
         context.tally.add(TESTS, tests);
         changed |= found + ends + tests > 0;
@@ -58,8 +57,13 @@ fn rounds(loops: &LoopForest, this: Loop) -> Option<Rounds> {
 
 /// Whether a value is the same in all rounds: nothing in the loop writes it.
 fn stays(func: &Function, loops: &LoopForest, this: Loop, value: VReg) -> bool {
-    let home = func.definition(value).filter(|_| func.is_value(value)).and_then(|inst| func.def_use()?.home(inst));
-    home.is_some_and(|home| !loops.contains(this, home))
+    let definition = func.definition(value).filter(|_| func.is_value(value));
+    definition.is_some_and(|inst| !is_inside(func, loops, this, inst))
+}
+
+/// Whether an instruction stands in a loop.
+fn is_inside(func: &Function, loops: &LoopForest, this: Loop, inst: InstId) -> bool {
+    func.def_use().and_then(|lists| lists.home(inst)).is_some_and(|home| loops.contains(this, home))
 }
 
 /// Put an instruction at the end of a block, ahead of what leaves it.

@@ -6,7 +6,7 @@
 //! ```
 
 use super::counters::{Pointer, Rounds, added, counters, gives_no_predicate, pointers};
-use super::{add_at_end, at_end, is_plain, read_instead, readers, stays};
+use super::{add_at_end, at_end, is_inside, is_plain, read_instead, readers, stays};
 use crate::passes::general::{may_be_shared, source};
 use crate::passes::sink::take_out;
 use oriole_isa::{Arch, Field, Mul, Opcode, RegFile, Role};
@@ -38,8 +38,11 @@ pub(super) fn begin_with_sums(
     // What has become a start may be one of another sum.
     loop {
         let next = wide_sums(func, loops, at).or_else(|| narrow_sums(func, loops, at));
-        let harmless = |sum: &Sum| sum.insts.iter().all(|inst| Speculation::is_harmless(func, *inst, arch));
-        let Some(sum) = next.filter(harmless) else { return Ok(found) };
+        let harmless = |inst: &InstId| Speculation::is_harmless(func, *inst, arch);
+        let inside = |result: &VReg| readers(func, *result).into_iter().all(|inst| is_inside(func, loops, at.0, inst));
+        // Behind the loop the sum would be needed beside that of the next round.
+        let pays = |sum: &Sum| sum.insts.iter().all(harmless) && sum.results.iter().all(inside);
+        let Some(sum) = next.filter(pays) else { return Ok(found) };
         begin_with(func, at.1, &sum)?;
         found += 1;
     }
@@ -120,7 +123,7 @@ fn adds_what_stays(func: &Function, loops: &LoopForest, this: Loop, inst: InstId
     let data = &func[inst];
     let mut stay = data.is_machine() && data.guard().is_none() && may_be_shared(data.opcode);
     func.for_each_use(inst, |read| stay &= own(read.reg) || stays(func, loops, this, read.reg));
-    stay && func.def_use().and_then(|lists| lists.home(inst)).is_some_and(|home| loops.contains(this, home))
+    stay && is_inside(func, loops, this, inst)
 }
 
 /// Whether nothing but these reads a value.
