@@ -22,9 +22,9 @@ pub fn passes() -> impl Iterator<Item = PassInfo> {
     PIPELINE.iter().map(Pass::info).chain([ORDER, ALLOCATION, SCHEDULING])
 }
 
-/// Names of what [`CompileOptions::disabled_passes`](crate::CompileOptions::disabled_passes) can name where the level is at least 1.
-pub fn optional_passes() -> impl Iterator<Item = &'static str> {
-    passes().filter(|pass| !pass.needed).map(|pass| pass.name)
+/// Names of what [`CompileOptions::disabled_passes`](crate::CompileOptions::disabled_passes) can name at a level.
+pub fn optional_passes(level: u8) -> impl Iterator<Item = &'static str> {
+    passes().filter(move |pass| !pass.needed && pass.level <= level).map(|pass| pass.name)
 }
 
 /// Names of the passes at a level behind which a pass of the caller's own can run.

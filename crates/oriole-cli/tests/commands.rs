@@ -163,7 +163,8 @@ fn compiled(folder: &Path, options: &[&str]) -> Vec<u8> {
 fn a_limit_of_passes_goes_from_none_to_all() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let compiled = |options: &[&str]| compiled(folder.path(), options);
-    let without_each: Vec<&str> = oriole_codegen::optional_passes().flat_map(|pass| ["--disable-pass", pass]).collect();
+    let without_each: Vec<&str> =
+        oriole_codegen::optional_passes(3).flat_map(|pass| ["--disable-pass", pass]).collect();
     assert_eq!(compiled(&["--pass-limit", "0"]), compiled(&without_each));
     assert_eq!(compiled(&["--pass-limit", "1000"]), compiled(&[]));
     assert_ne!(compiled(&["--pass-limit", "0"]), compiled(&[]));
@@ -183,7 +184,7 @@ fn the_table_of_phases_is_printed() {
     assert_eq!(numbers, (0..=158).collect::<Vec<u32>>());
     // A pass may fill two slots, and go by the name of the first; one runs later than its slot stands.
     let optional: BTreeSet<&str> = lines.iter().filter(|words| words[2] == "optional").map(|words| words[1]).collect();
-    let passes: BTreeSet<&str> = oriole_codegen::optional_passes().collect();
+    let passes: BTreeSet<&str> = oriole_codegen::optional_passes(3).collect();
     assert_eq!(optional.difference(&passes).collect::<Vec<_>>(), [&"InsertPseudoUseDefForConvUR"]);
     assert_eq!(passes.difference(&optional).count(), 0);
     assert!(lines.iter().all(|words| words.len() > 3), "a slot about which nothing is said");

@@ -60,8 +60,11 @@ fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
     let compiles = !args.without.contains(&FuzzWithout::Oriole);
     let (builds, turns) = match args.opt_level {
         _ if !compiles => (Vec::new(), Vec::new()),
-        Some(opt_level) if args.phases_in_turn => (Vec::new(), without_phases(opt_level).collect()),
-        Some(opt_level) => (vec![Build { opt_level, ..Build::default() }], Vec::new()),
+        Some(opt_level) => {
+            let turns: Vec<Build> = without_phases(opt_level).filter(|_| args.phases_in_turn).collect();
+            let plain = Build { opt_level, ..Build::default() };
+            (if turns.is_empty() { vec![plain] } else { Vec::new() }, turns)
+        }
         None => (every_time(), in_turn()),
     };
     Ok(Campaign {

@@ -92,9 +92,9 @@ pub fn in_turn() -> Vec<Build> {
     levels.into_iter().chain(few).chain(fast).chain(without_phases(3)).collect()
 }
 
-/// Builds of a level, each without one phase that correct code does not need.
+/// Builds of a level, each without one phase that correct code does not need; none where there is no such phase.
 pub fn without_phases(opt_level: u8) -> impl Iterator<Item = Build> {
-    optional_passes().map(move |phase| Build { opt_level, without: Some(phase), ..Build::default() })
+    optional_passes(opt_level).map(move |phase| Build { opt_level, without: Some(phase), ..Build::default() })
 }
 
 impl Campaign {
