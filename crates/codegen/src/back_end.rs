@@ -1,6 +1,7 @@
 //! From optimised code to words. Order, registers, control words and encoding of a function follow each other at once:
 //! what is done with it is done while it is in the caches, and of its machine code only the words stay.
 
+use crate::both::branch_on_both;
 use crate::cold::place_cold_last;
 use crate::edge_copies::guard_edge_copies;
 use crate::error::CompileError;
@@ -151,6 +152,7 @@ impl BackEnd<'_> {
             guard_edge_copies(func, arch);
             place_cold_last(func, routines);
             settle_jumps(func);
+            branch_on_both(func);
         } else if self.settings.level > 0 {
             // At -O0 each jump of the program is a step.
             layout::remove_redundant_branches(func);

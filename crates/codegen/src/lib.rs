@@ -7,6 +7,7 @@
 //! ```
 
 mod back_end;
+mod both;
 mod by_function;
 mod cold;
 mod edge_copies;

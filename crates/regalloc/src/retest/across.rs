@@ -80,7 +80,8 @@ fn test_in(func: &mut Function, candidate: &Candidate, block: Block) -> Result<(
     };
     let Some(first) = func.block_insts(block).iter().position(|inst| reads(func, *inst)) else { return Ok(()) };
     let now = func.new_vreg_like(candidate.reg)?;
-    for inst in func.block_insts(block)[first..].to_vec() {
+    let behind: Vec<InstId> = func.block_insts(block).iter().skip(first).copied().collect();
+    for inst in behind {
         func.edit().rename_regs(inst, |reg, is_def| if reg == candidate.reg && !is_def { now } else { reg });
     }
     let again = func[candidate.test].clone();
