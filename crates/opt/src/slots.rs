@@ -67,10 +67,11 @@ const SUMS: &str = "four functions of the corpus have sums with common parts: do
 
 const INVARIANTS: &str = "slot 66 sees all that they would: docs/opt.md, Invariants";
 
-// What could be done and is not: docs/opt.md has a paragraph on each under "Not done".
-const LOOPS: &str = "not done: docs/opt.md, Loops";
-const REMAT: &str = "not done: docs/opt.md, Rematerialisation";
-const RANGES: &str = "not done: docs/opt.md, Splitting live ranges";
+const PIPELINING: &str = "ptxas pipelines no loop of the corpus: docs/opt.md, Pipelining";
+
+// What the allocator does.
+const REMAT: &str = "the allocator, ahead of the order: docs/regalloc.md, From neighbours, Tests again";
+const RANGES: &str = "the allocator, where registers are too few: docs/regalloc.md, By next use, Along the code";
 
 /// Every slot once. Slots 125-131 are the reports and dumps of the encoding stage, 139-158 the
 /// target-specific ones; the published table names neither.
@@ -96,14 +97,14 @@ pub const SLOTS: &[Slot] = &[
     pass(15, "OriBranchOpt", "jumps to jumps and chains of blocks become one block"),
     pass(16, "OriPerformLiveDeadFirst", "results that nobody reads go"),
     none(17, "OptimizeBindlessHeaderLoads", GRAPHICS),
-    none(18, "OriLoopSimplification", LOOPS),
-    none(19, "OriSplitLiveRanges", RANGES),
+    stage(18, "OriLoopSimplification", "slots 22, 63 and 73 make the blocks on edges that they need"),
+    stage(19, "OriSplitLiveRanges", RANGES),
     none(20, "PerformPGO", "no profile is read"),
     pass(21, "OriStrengthReduce", "pointers and counters of loops, behind slot 64: docs/opt.md, Counters"),
     pass(22, "OriLoopUnrolling", "short loops with a counter are unrolled, behind slot 29: docs/opt.md, Unrolling"),
     pass(23, "GenerateMovPhi", "into SSA form"),
-    none(24, "OriPipelining", LOOPS),
-    none(25, "StageAndFence", LOOPS),
+    none(24, "OriPipelining", PIPELINING),
+    none(25, "StageAndFence", PIPELINING),
     none(26, "OriRemoveRedundantBarriers", SYNCHRONISATION),
     stage(27, "AnalyzeUniformsForSpeculation", "an analysis that slots 56 and 63 ask (ori::analysis::Speculation): docs/uniform.md"),
     stage(28, "SinkRemat", "slot 69: behind predication and the last GeneralOptimize, which would undo it"),
@@ -133,7 +134,7 @@ pub const SLOTS: &[Slot] = &[
     none(51, "ExtractShaderConstsFinal", "no driver computes constants before a launch for us"),
     none(52, "OriReplaceEquivMultiDefMov", SINGLE),
     stage(53, "OriPropagateVaryingFirst", "what varies in a warp is an analysis that is held (ori::analysis::Uniformity), asked for by slots 44, 74, 99"),
-    none(54, "OriDoRematEarly", REMAT),
+    stage(54, "OriDoRematEarly", REMAT),
     stage(55, "LateExpansion", LOWERED),
     pass(56, "SpeculativeHoistComInsts", "what both ways of a branch compute is computed before it"),
     none(57, "RemoveASTToDefaultValues", GRAPHICS),
@@ -166,7 +167,7 @@ pub const SLOTS: &[Slot] = &[
     pass(81, "LateArchOptimizeSecond", "two registers of a matrix become zero at once"),
     none(82, "AdvancedPhaseBackPropVReg", HOOK),
     pass(83, "OriBackCopyPropagate", "what a copy would put elsewhere is computed there"),
-    none(138, "OriSplitHighPressureLiveRanges", RANGES),
+    stage(138, "OriSplitHighPressureLiveRanges", RANGES),
     pass(84, "OriPerformLiveDeadFourth", "results that nobody reads go"),
     pass(85, "OriPropagateGmma", "products of warpgroups get the waits and fences that the program lacks"),
     pass(86, "InsertPseudoUseDefForConvUR", "with slot 74: what threads hold that have gone another way is nobody else's until they are back"),
