@@ -77,6 +77,30 @@ fn what_has_changed_is_not_tested_again() {
     }
 }
 
+/// What a loop writes once may be another value when the predicate is read, in the next round: nothing is tested again in another
+/// block.
+#[test]
+fn what_a_loop_writes_is_not_tested_again_elsewhere() {
+    let text = up_and_down(true, "").to_string();
+    let (thread, more) = (format!("%R{COUNT}"), 2 * COUNT + 1);
+    let number = format!("    S2R {thread}, SR_TID.X\n");
+    assert!(text.contains(&number), "{text}");
+    let text = text.replace(&number, &format!("    MOV %R0, RZ, 0xf\nbix2: -> bix1\n{number}"));
+    let again = format!(
+        "    ISETP{{cmp=GT,sign=S32}} %P{more}, PT, {thread}, 0x40, PT, PT\n    @%P{more} BRA PT, bix2, _\nbix3:\n    EXIT PT\n"
+    );
+    let text = text
+        .replace("    EXIT PT\n", &again)
+        .replace("bix0: -> bix1", "bix0: -> bix2")
+        .replace("bix1:\n", "bix1: -> bix2, bix3\n");
+    let text = text.replace(&format!("  .reg %P{}\n", more - 1), &format!("  .reg %P{}\n  .reg %P{more}\n", more - 1));
+    let func: Function = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let outside: String = text.replace(&format!("bix2: -> bix1\n{number}"), &format!("{number}bix2: -> bix1\n"));
+    assert_eq!(tests(&retested(&func)), tests(&func), "{}", retested(&func));
+    let func: Function = outside.parse().unwrap_or_else(|error| panic!("{error}\n{outside}"));
+    assert!(tests(&retested(&func)) > tests(&func));
+}
+
 /// Fewer predicates than there are stay where they are.
 #[test]
 fn with_places_for_all_nothing_is_tested_again() {

@@ -8,6 +8,7 @@ use oriole_ori::{
     BuildError, EntityRef, EntitySet, Function, InstId, OperandKind, PackedOption, RegType, SecondaryMap, Slot, VReg,
 };
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// One instruction that names candidates.
@@ -67,6 +68,7 @@ pub(super) fn choose(
     }
     let mut stand_ins: FxHashMap<RegType, VReg> = FxHashMap::default();
     let mut names: SecondaryMap<VReg, PackedOption<VReg>> = SecondaryMap::new();
+    names.resize(func.regs().len());
     for &reg in &candidates {
         let Some(twin) = twin_type(func, reg) else { continue };
         let stand_in = match stand_ins.get(&twin) {
@@ -81,7 +83,11 @@ pub(super) fn choose(
     solver.run();
     solver.build_bridges();
     // What is given up for want of registers takes others along, never the other way.
-    while solver.may_be_beyond_room(&candidates) && solver.give_up_beyond_room(&live(solver.func)) {
+    loop {
+        let files = solver.files_beyond_room(&candidates);
+        if files.is_empty() || !solver.give_up_beyond_room(&live(solver.func), &files) {
+            break;
+        }
         solver.is_short = true;
         solver.run();
     }
@@ -183,6 +189,7 @@ impl<'f> Solver<'f> {
     fn new(func: &'f Function, arch: Arch, names: SecondaryMap<VReg, PackedOption<VReg>>, loops: &LoopForest) -> Self {
         let (mut sites, mut mentions) = (Vec::new(), Vec::new());
         let mut gain: SecondaryMap<VReg, f32> = SecondaryMap::new();
+        gain.resize(func.regs().len());
         for &block in func.layout() {
             let weight = 10f32.powi(loops.depth(block).min(8) as i32);
             for &inst in func.block_insts(block) {
@@ -240,7 +247,7 @@ impl<'f> Solver<'f> {
     }
 
     fn give_up_results(&mut self, inst: InstId) {
-        let mut results = smallvec::SmallVec::<[VReg; 4]>::new();
+        let mut results = SmallVec::<[VReg; 4]>::new();
         self.func.for_each_def(inst, |mention| {
             if !self.bridged.contains(mention.reg) {
                 results.push(mention.reg);
@@ -270,27 +277,31 @@ impl<'f> Solver<'f> {
         }
     }
 
-    /// Whether there would be more uniform registers than there is room for, all together.
-    fn may_be_beyond_room(&self, candidates: &[VReg]) -> bool {
+    /// The files in which there would be more registers than there is room for, all together.
+    fn files_beyond_room(&self, candidates: &[VReg]) -> SmallVec<[RegFile; 2]> {
         let room = Room::of(self.arch);
         let all = |own: RegFile, twin: RegFile| {
             let uniform = self.func.regs().values().filter(|data| data.file() == own).map(|data| data.components);
             let chosen = candidates.iter().filter(|reg| self.names[**reg].is_some()).map(|reg| &self.func[*reg]);
-            uniform.chain(chosen.filter(|data| data.file() == twin).map(|data| data.components)).map(usize::from).sum()
+            uniform
+                .chain(chosen.filter(|data| data.file() == twin).map(|data| data.components))
+                .map(usize::from)
+                .sum::<usize>()
         };
-        let (registers, predicates): (usize, usize) = (all(RegFile::UR, RegFile::R), all(RegFile::UP, RegFile::P));
-        registers > room.registers || predicates > room.predicates
+        let files = [(RegFile::UR, RegFile::R, room.registers), (RegFile::UP, RegFile::P, room.predicates)];
+        let beyond = |(own, twin, most)| (all(own, twin) > most).then_some(own);
+        files.into_iter().filter_map(beyond).collect()
     }
 
     /// Give up what is in use where more uniform registers would be than there are, those first by which the least is lost; whether there
     /// was any.
-    fn give_up_beyond_room(&mut self, live: &Liveness) -> bool {
+    fn give_up_beyond_room(&mut self, live: &Liveness, files: &[RegFile]) -> bool {
         let room = Room::of(self.arch);
         let (func, mut set, mut any) = (self.func, live.empty_set(), false);
         for &block in func.layout() {
             live.walk_back(func, block, &mut set, |_, set| {
-                for file in [RegFile::UR, RegFile::UP] {
-                    any |= self.give_up_at(file, room, set);
+                for file in files {
+                    any |= self.give_up_at(*file, room, set);
                 }
             });
         }
@@ -305,6 +316,9 @@ impl<'f> Solver<'f> {
             own == file || own == twin && solver.names[reg].is_some()
         };
         let most = if file == RegFile::UR { room.registers } else { room.predicates };
+        if set.len() <= most {
+            return false;
+        }
         let excess = set.iter().filter(|(reg, _)| in_file(self, *reg)).count().saturating_sub(most);
         if excess == 0 {
             return false;

@@ -28,25 +28,25 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
     if func.kind() != FunctionKind::Entry || !context.tally.is_open() || !context.knobs.is_set("uniform") {
         return Ok(Changed::No);
     }
+    // Ahead of all analyses, which do not outlive a change.
+    let constants = if context.knobs.is_set("uniform-promotion") { load_constants(func, context) } else { Changed::No };
     let (uniformity, loops) = (analyses.uniformity(func, context.arch), analyses.loops(func));
     let words = operands::split(func, context.arch, &uniformity, &loops)?;
     let split = Changed::when(!words.is_empty());
     let converted = convert_chosen(func, context, analyses)?;
     words.restore(func, context.arch);
-    Ok(converted.or(split))
+    Ok(converted.or(split).or(constants))
 }
 
 /// Convert the registers for which everything has a form.
 fn convert_chosen(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     let arch = context.arch;
-    let promotes = context.knobs.is_set("uniform-promotion");
-    let constants = if promotes { load_constants(func, context) } else { Changed::No };
     let (cfg, uniformity, loops) = (analyses.cfg(func), analyses.uniformity(func, arch), analyses.loops(func));
     let places = Places::new(func, &uniformity, &cfg, || analyses.live(func));
     let Choice { mut names, sites, chosen, both, bridged } =
         choose(func, arch, &uniformity, &places, &loops, |func| analyses.live(func))?;
     if chosen.is_empty() && !names_uniform(func) {
-        return Ok(constants);
+        return Ok(Changed::No);
     }
     let live = (!places.regions.is_empty()).then(|| analyses.live(func));
     for &reg in &chosen {
