@@ -103,6 +103,13 @@ pub(crate) fn take_out(func: &mut Function, gone: FxHashSet<InstId>, mut blocks:
     }
 }
 
+/// Put instructions at the end of a block, ahead of what leaves it.
+pub(crate) fn place_at_end(func: &mut Function, block: Block, insts: &[InstId]) {
+    let end = func.block_insts(block).iter().position(|inst| is_terminator(&func[*inst]));
+    let end = end.unwrap_or(func.block_insts(block).len());
+    func.edit().place(block, end, insts);
+}
+
 /// The last one that was decided on comes first in its new block: the others may read it.
 fn carry_out(func: &mut Function, moves: &[(InstId, Block, Block)]) {
     let (gone, sources) = moves.iter().map(|(inst, from, _)| (*inst, *from)).unzip();

@@ -404,7 +404,7 @@ fn mul_field(inst: &Inst) -> Mul {
 }
 
 /// A constant as an operand: zero is the zero register.
-fn word(bits: u32) -> Operand {
+pub(crate) fn word(bits: u32) -> Operand {
     if bits == 0 { Operand::rz() } else { Operand::imm(bits) }
 }
 

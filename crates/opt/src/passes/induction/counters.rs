@@ -1,7 +1,7 @@
 //! What each round of a loop adds the same to.
 
 use crate::passes::general::{source, two_summands};
-use oriole_isa::{Field, Opcode, Role};
+use oriole_isa::{Bop, Field, Opcode, Role};
 use oriole_ori::{Block, Function, Inst, InstId, Operand, VReg};
 use smallvec::SmallVec;
 
@@ -63,6 +63,16 @@ pub(super) fn added(func: &Function, value: VReg, next: VReg) -> Option<(InstId,
 /// Whether an instruction gives no carry, and nothing else as a predicate.
 pub(super) fn gives_no_predicate(sum: &Inst) -> bool {
     [Role::PD, Role::PD2].into_iter().filter_map(|role| source(sum, role)).all(|given| given == Operand::pt())
+}
+
+/// The comparison of two words that gives a predicate, and nothing else.
+pub(crate) fn lone_test(func: &Function, pred: VReg) -> Option<InstId> {
+    let id = func.definition(pred)?;
+    let test = &func[id];
+    let plain = test.opcode == Opcode::ISETP && test.is_machine() && test.guard().is_none();
+    let narrow = plain && !test.get(Field::EX) && !test.get(Field::LONG) && test.get(Field::BOP) == Bop::AND;
+    let alone = narrow && source(test, Role::PA)? == Operand::pt() && source(test, Role::PD)?.as_reg() == Some(pred);
+    alone.then_some(id)
 }
 
 /// The counters of a loop.

@@ -3,11 +3,11 @@
 //! Where counter `c` ends the loop by arriving at a bound, and `x` goes on by `k` times as much in the other direction, `x` is
 //! `x0 + k * (c0 - bound)` then.
 
-use super::counters::{Counter, Rounds, counters};
+use super::counters::{Counter, Rounds, counters, lone_test};
 use super::{add_at_end, is_inside, is_plain, read_instead, readers, stays};
-use crate::passes::general::{constant_of, opposite_cmp, source};
+use crate::passes::general::{constant_of, opposite_cmp, source, word};
 use crate::passes::predicate::lone_branch;
-use oriole_isa::{Arch, Bop, Cmp, Field, Mods, Opcode, Role};
+use oriole_isa::{Arch, Cmp, Field, Mods, Opcode, Role};
 use oriole_ori::analysis::{Analyses, Loop, LoopForest};
 use oriole_ori::{BuildError, Function, Inst, InstId, Operand, RegType, VReg};
 
@@ -64,14 +64,9 @@ pub(super) fn known_ends(
 fn ending(func: &Function, loops: &LoopForest, (this, rounds): (Loop, Rounds), counter: Counter) -> Option<Ending> {
     let [(from, to)] = loops[this].exits[..] else { return None };
     let (guard, _) = lone_branch(func, rounds.latch).filter(|_| from == rounds.latch)?;
-    let test = func.definition(guard.pred)?;
+    let test = lone_test(func, guard.pred)?;
     let data = &func[test];
-    let plain = data.opcode == Opcode::ISETP && data.is_machine() && data.guard().is_none();
-    if !plain || data.get(Field::EX) || data.get(Field::LONG) || data.get(Field::BOP) != Bop::AND {
-        return None;
-    }
-    let alone = source(data, Role::PA)? == Operand::pt() && source(data, Role::PD)?.as_reg() == Some(guard.pred);
-    let counts = source(data, Role::A)? == Operand::reg(counter.next) && alone;
+    let counts = source(data, Role::A)? == Operand::reg(counter.next);
     // The way that is taken stands first.
     let leaves_if = if func.succs(rounds.latch).first() == Some(&to) { !guard.negated } else { guard.negated };
     let cmp = if leaves_if { data.get(Field::CMP) } else { opposite_cmp(data.get(Field::CMP))? };
@@ -156,10 +151,6 @@ fn last(
         (Err(moved), Err(start)) => sum(func, rounds, moved, start)?,
     };
     Ok(last.as_whole_reg())
-}
-
-fn word(bits: u32) -> Operand {
-    if bits == 0 { Operand::rz() } else { Operand::imm(bits) }
 }
 
 /// A value in a register: a known one in a new one.

@@ -13,10 +13,10 @@ mod ends;
 mod starts;
 
 use super::dead_code;
+use super::sink::place_at_end;
 use crate::{Changed, Context, PhaseError};
-use counters::Rounds;
+pub(crate) use counters::{Counter, Rounds, counters, lone_test};
 use oriole_ori::analysis::{Analyses, Loop, LoopForest};
-use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, Function, Inst, InstId, Operand, VReg};
 
 /// What is counted.
@@ -66,16 +66,9 @@ fn is_inside(func: &Function, loops: &LoopForest, this: Loop, inst: InstId) -> b
     func.def_use().and_then(|lists| lists.home(inst)).is_some_and(|home| loops.contains(this, home))
 }
 
-/// Put an instruction at the end of a block, ahead of what leaves it.
-fn at_end(func: &mut Function, block: Block, inst: InstId) {
-    let end = func.block_insts(block).iter().position(|inst| is_terminator(&func[*inst]));
-    let end = end.unwrap_or(func.block_insts(block).len());
-    func.edit().place(block, end, &[inst]);
-}
-
 fn add_at_end(func: &mut Function, block: Block, inst: Inst) {
     let inst = func.edit().add(inst);
-    at_end(func, block, inst);
+    place_at_end(func, block, &[inst]);
 }
 
 /// All who read a value, each once.

@@ -6,9 +6,9 @@
 //! ```
 
 use super::counters::{Pointer, Rounds, added, counters, gives_no_predicate, pointers};
-use super::{add_at_end, at_end, is_inside, is_plain, read_instead, readers, stays};
+use super::{add_at_end, is_inside, is_plain, read_instead, readers, stays};
 use crate::passes::general::{may_be_shared, source};
-use crate::passes::sink::take_out;
+use crate::passes::sink::{place_at_end, take_out};
 use oriole_isa::{Arch, Field, Mul, Opcode, RegFile, Role};
 use oriole_ori::analysis::{Loop, LoopForest, Speculation};
 use oriole_ori::{BuildError, Function, Inst, InstId, Operand, RegType, VReg};
@@ -152,9 +152,7 @@ fn begin_with(func: &mut Function, rounds: Rounds, sum: &Sum) -> Result<(), Buil
         read_instead(func, &sum.insts, word, first);
         func.edit().set_operand(*phi, at, Operand::reg(result));
     }
-    for inst in &sum.insts {
-        at_end(func, rounds.entrance, *inst);
-    }
+    place_at_end(func, rounds.entrance, &sum.insts);
     Ok(())
 }
 

@@ -8,11 +8,10 @@ mod latch;
 
 use super::dead_code::SWEPT;
 use super::general::may_be_shared;
-use super::sink::take_out;
+use super::sink::{place_at_end, take_out};
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::analysis::{Analyses, DomTree, Liveness, Loop, LoopForest, Speculation};
-use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, Function, InstId};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
@@ -210,11 +209,9 @@ fn tree(func: &Function, root: InstId, going: &FxHashSet<InstId>, most: usize) -
     tree
 }
 
-/// Put the instructions at the end of a block, ahead of what leaves it.
+/// Take the instructions to the end of a block.
 fn carry_out(func: &mut Function, insts: &[InstId], to: Block) {
     let homes = insts.iter().filter_map(|inst| func.def_use()?.home(*inst)).collect();
     take_out(func, insts.iter().copied().collect(), homes);
-    let end = func.block_insts(to).iter().position(|inst| is_terminator(&func[*inst]));
-    let end = end.unwrap_or(func.block_insts(to).len());
-    func.edit().place(to, end, insts);
+    place_at_end(func, to, insts);
 }

@@ -1,6 +1,7 @@
 //! The counter of a loop: what a round adds to it, and how far from its bound it must be for several rounds.
 
 use crate::passes::general::{opposite_cmp, source};
+use crate::passes::induction::{self, Rounds, lone_test};
 use oriole_isa::{Bop, Cmp, Field, Mods, Opcode, RegFile, Role, Sign};
 use oriole_ori::{Block, BuildError, Function, Guard, Inst, Operand, OperandKind, RegType, VReg};
 
@@ -28,17 +29,21 @@ const LARGEST_STEP: i32 = 1 << 20;
 
 impl Counter {
     /// The counter by which the loop of one block goes on, if `rounds` of them can be told from it.
-    pub(super) fn of(func: &Function, block: Block, goes_on: Guard, rounds: usize) -> Option<Counter> {
-        let test = &func[func.definition(goes_on.pred)?];
-        let plain = test.opcode == Opcode::ISETP && test.is_machine() && test.guard().is_none();
-        if !plain || test.get(Field::EX) || test.get(Field::LONG) || test.get(Field::BOP) != Bop::AND {
-            return None;
-        }
-        let alone = source(test, Role::PA)? == Operand::pt() && source(test, Role::PD)?.as_reg() == Some(goes_on.pred);
-        let counted = source(test, Role::A)?
-            .as_whole_reg()
-            .filter(|_| alone && !source(test, Role::A).is_some_and(|a| a.has_flags()))?;
-        let (value, next, step) = steps(func, block, counted)?;
+    pub(super) fn of(
+        func: &Function,
+        (block, entrance): (Block, Block),
+        goes_on: Guard,
+        rounds: usize,
+    ) -> Option<Counter> {
+        let test = &func[lone_test(func, goes_on.pred)?];
+        let counted = source(test, Role::A).filter(|counted| !counted.has_flags())?.as_whole_reg()?;
+        let rounds_of = Rounds { header: block, latch: block, entrance };
+        let counts = |counter: &induction::Counter| {
+            let known = counted == counter.value || counted == counter.next;
+            known && counter.step != 0 && counter.step.abs() < LARGEST_STEP
+        };
+        let induction::Counter { value, next, step, .. } =
+            induction::counters(func, rounds_of).into_iter().find(counts)?;
         let cmp = if goes_on.negated { opposite_cmp(test.get(Field::CMP))? } else { test.get(Field::CMP) };
         let (cmp, sign) = match (cmp, step > 0) {
             // What comes closer step by step meets no other value on the way.
@@ -118,24 +123,6 @@ fn in_register(func: &mut Function, block: Block, value: Operand) -> Result<Oper
     let register = Operand::reg(func.new_vreg(RegType::R)?);
     func.edit().append(block, Inst::copy(RegFile::R, register, value));
     Ok(register)
-}
-
-/// The MovPhi's value, the sum of the next round, and what is added, if `counted` is one of the two.
-fn steps(func: &Function, block: Block, counted: VReg) -> Option<(VReg, VReg, i32)> {
-    let lists = func.def_use()?;
-    super::phi_values(func, block, block).into_iter().find_map(|(value, next)| {
-        let next = next.as_whole_reg().filter(|next| counted == value || counted == *next)?;
-        let id = func.definition(next).filter(|id| lists.home(*id) == Some(block))?;
-        let sum = &func[id];
-        let plain = sum.opcode == Opcode::IADD3 && sum.guard().is_none() && !sum.get(Field::X);
-        let fits = plain
-            && source(sum, Role::D)? == Operand::reg(next)
-            && source(sum, Role::A)? == Operand::reg(value)
-            && source(sum, Role::C)?.is_zero();
-        let step = source(sum, Role::B)?.as_imm().filter(|_| fits)? as i32;
-
-        (step != 0 && step.abs() < LARGEST_STEP).then_some((value, next, step))
-    })
 }
 
 /// The bound less `moved`, if it stays the same throughout the loop and does not wrap.

@@ -86,7 +86,8 @@ impl Body {
         let plain = insts.iter().all(|inst| *inst == branch || may_be_copied(func, *inst));
         let short = insts.len() <= limit;
         let copies = copies.min(MOST_WORDS / loaded_words(func, insts)?);
-        let counter = Counter::of(func, block, goes_on, copies).filter(|_| plain && short && copies > 1)?;
+        let entrance = cfg.preds(block).iter().copied().find(|pred| *pred != block)?;
+        let counter = Counter::of(func, (block, entrance), goes_on, copies).filter(|_| plain && short && copies > 1)?;
         Some(Body { block, exit, branch, goes_on, counter, copies })
     }
 }
