@@ -7,7 +7,7 @@ use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_passes::{FastCompile, Settings};
 use oriole_regalloc::{
-    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, RegisterBudget, estimated_work,
+    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, RegisterBudget, estimated_work, retest,
     work_without_copies,
 };
 use oriole_sched::{MOVE_CYCLES, Ordered, Survey, Usage, order_values};
@@ -69,42 +69,42 @@ impl Placing<'_> {
     /// # Errors
     /// Those of allocation.
     pub(crate) fn order(&self, func: &mut Function) -> Result<Ordered, CompileError> {
-        let flow = oriole_regalloc::retest(func, None)?;
-        let seen = self.make_room(func, flow)?;
-        Ok(self.order_with(func, USUAL, seen)?)
+        let flow = retest(func, None)?;
+        let (flow, survey) = self.make_room(func, flow)?;
+        Ok(self.order_with(func, USUAL, flow, survey)?)
     }
 
     /// Compute again what lives through blocks where, with as many registers as cost no warps, little would be left for what lives
-    /// within them: an order needs some to choose from. Gives what was seen of the function, if it was looked at and has not
-    /// changed.
-    fn make_room(&self, func: &mut Function, flow: Option<Flow>) -> Result<Option<(Flow, Survey)>, AllocError> {
+    /// within them: an order needs some to choose from. `flow` may hold what is known of the function's flow; gives what is known
+    /// then, and what was seen of the function, if it was looked at and has not changed.
+    fn make_room(&self, func: &mut Function, flow: Option<Flow>) -> Result<(Option<Flow>, Option<Survey>), AllocError> {
         if !self.budget.capped(LEAST).may_be_short(func) {
-            return Ok(None);
+            return Ok((flow, None));
         }
         let (arch, flow) = (self.allocator.arch(), flow.unwrap_or_else(|| Flow::new(func)));
         let survey = Survey::of(func, arch, &flow.live);
         let free = self.budget.capped(self.budget.of(survey.general_need()) as u16);
         let recomputing = Recomputable::new(func, arch, &flow).plan(&free, ROOMY_NEED, &[]);
         let Some(recomputing) = recomputing else {
-            return Ok(Some((flow, survey)));
+            return Ok((Some(flow), Some(survey)));
         };
         let mut roomy = func.clone();
         recomputing.carry_out(&mut roomy)?;
         if work_without_copies(&roomy) > ROOMY_WORK * work_without_copies(func) {
-            return Ok(Some((flow, survey)));
+            return Ok((Some(flow), Some(survey)));
         }
         *func = roomy;
-        Ok(None)
+        Ok((None, None))
     }
 
     pub(crate) fn order_with(
         &self,
         func: &mut Function,
         spare: Spare,
-        seen: Option<(Flow, Survey)>,
+        flow: Option<Flow>,
+        survey: Option<Survey>,
     ) -> Result<Ordered, AllocError> {
         let arch = self.allocator.arch();
-        let (flow, survey) = seen.unzip();
         let flow = oriole_regalloc::recompute(func, arch, self.budget, spare.own_need, flow)?;
         // The flow is kept where nothing has changed.
         let survey = survey.filter(|_| flow.is_some());

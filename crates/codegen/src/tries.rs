@@ -180,7 +180,7 @@ impl<'a> Tries<'a> {
         let most = if count > LONG { 1 } else { AGAIN / count.max(1) };
         for spare in TRIES.into_iter().take(most) {
             let mut other = self.kept.clone();
-            let Ordered { flow, .. } = self.placing.order_with(&mut other, spare, None)?;
+            let Ordered { flow, .. } = self.placing.order_with(&mut other, spare, None, None)?;
             if !seen.insert(fingerprint(&other)) {
                 continue;
             }

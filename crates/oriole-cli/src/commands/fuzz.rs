@@ -62,8 +62,8 @@ fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
         _ if !compiles => (Vec::new(), Vec::new()),
         Some(opt_level) => {
             let turns: Vec<Build> = without_phases(opt_level).filter(|_| args.phases_in_turn).collect();
-            let plain = Build { opt_level, ..Build::default() };
-            (if turns.is_empty() { vec![plain] } else { Vec::new() }, turns)
+            let whole = turns.is_empty().then(|| Build { opt_level, ..Build::default() });
+            (Vec::from_iter(whole), turns)
         }
         None => (every_time(), in_turn()),
     };

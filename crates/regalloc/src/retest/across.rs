@@ -1,6 +1,6 @@
 //! Across blocks: a predicate no longer lives from one to the other, each block that reads it tests again.
 
-use super::{MOST, Writes, is_predicate, most_live};
+use super::{MOST, Test, Writes, is_predicate, most_live, repeat};
 use crate::AllocError;
 use crate::weights::BlockWeights;
 use oriole_ori::analysis::{DomTree, Flow, LoopForest};
@@ -26,9 +26,9 @@ pub(super) fn retest(func: &mut Function, flow: &Flow, writes: &Writes) -> Resul
     for &block in func.layout() {
         let beyond = |candidate: &&Candidate| flow.live.is_live_out(block, candidate.reg, 0);
         let mut here: Vec<&Candidate> = candidates.iter().filter(beyond).collect();
+        here.retain(|candidate| !leaving.contains(&candidate.reg));
         here.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-        let mut here =
-            here.into_iter().filter(|candidate| !leaving.contains(&candidate.reg)).collect::<Vec<_>>().into_iter();
+        let mut here = here.into_iter();
         while most_live(func, flow, block, &leaving) > MOST {
             let Some(next) = here.next() else { break };
             leaving.insert(next.reg);
@@ -61,7 +61,7 @@ fn candidates(func: &Function, flow: &Flow, writes: &Writes) -> Vec<Candidate> {
         found.extend(writes.repeatable(func, inst).map(|test| (test, inst, block)));
     }
     let in_no_loop = |reg: &VReg| homes.get(reg).is_some_and(|home| loops.innermost(*home).is_none());
-    let candidate = |(test, inst, home): (super::Test, InstId, Block)| {
+    let candidate = |(test, inst, home): (Test, InstId, Block)| {
         let mut readers = readers.remove(&test.gives).filter(|_| test.reads.iter().all(in_no_loop))?;
         readers.retain(|block| *block != home);
         let lives_on = test.reads.iter().any(|reg| readers.iter().any(|block| !flow.live.is_live_in(*block, *reg, 0)));
@@ -79,14 +79,11 @@ fn test_in(func: &mut Function, candidate: &Candidate, block: Block) -> Result<(
         reads
     };
     let Some(first) = func.block_insts(block).iter().position(|inst| reads(func, *inst)) else { return Ok(()) };
-    let now = func.new_vreg_like(candidate.reg)?;
+    let (again, now) = repeat(func, candidate.test, candidate.reg)?;
     let behind: Vec<InstId> = func.block_insts(block).iter().skip(first).copied().collect();
     for inst in behind {
         func.edit().rename_regs(inst, |reg, is_def| if reg == candidate.reg && !is_def { now } else { reg });
     }
-    let again = func[candidate.test].clone();
-    let again = func.edit().add(again);
-    func.edit().rename_regs(again, |reg, is_def| if reg == candidate.reg && is_def { now } else { reg });
     func.edit().place(block, first, &[again]);
     Ok(())
 }

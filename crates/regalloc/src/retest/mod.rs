@@ -52,6 +52,15 @@ fn is_predicate(func: &Function, reg: VReg) -> bool {
     func[reg].file() == RegFile::P
 }
 
+/// A test once more, to be placed, and the predicate that it gives in place of one.
+fn repeat(func: &mut Function, test: InstId, reg: VReg) -> Result<(InstId, VReg), AllocError> {
+    let now = func.new_vreg_like(reg)?;
+    let again = func[test].clone();
+    let again = func.edit().add(again);
+    func.edit().rename_regs(again, |named, is_def| if is_def && named == reg { now } else { named });
+    Ok((again, now))
+}
+
 /// The most predicates that are live at a time in a block, where some do not live beyond their last reader in it.
 fn most_live(func: &Function, flow: &Flow, block: Block, leaving: &FxHashSet<VReg>) -> usize {
     let out = flow.live.main_live_out(block).map(|(reg, _)| reg);

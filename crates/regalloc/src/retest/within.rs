@@ -1,6 +1,6 @@
 //! Within a block: who is read last gives its place away, and is tested again ahead of its reader.
 
-use super::{MOST, NEAR, Writes, is_predicate};
+use super::{MOST, NEAR, Writes, is_predicate, repeat};
 use crate::AllocError;
 use oriole_ori::analysis::Flow;
 use oriole_ori::{Block, Function, InstId, VReg};
@@ -93,10 +93,7 @@ impl<'a> Walk<'a> {
         let test = self.tests.get(&reg).copied();
         let Some(test) = test.filter(|_| !self.held.iter().any(|held| held.reg == reg)) else { return Ok(None) };
         self.make_room(at, read);
-        let now = func.new_vreg_like(reg)?;
-        let again = func[test].clone();
-        let again = func.edit().add(again);
-        func.edit().rename_regs(again, |named, is_def| if is_def && named == reg { now } else { named });
+        let (again, now) = repeat(func, test, reg)?;
         self.held.push(Held { reg, now });
         Ok(Some(again))
     }

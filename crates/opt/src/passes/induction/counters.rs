@@ -65,6 +65,22 @@ pub(super) fn gives_no_predicate(sum: &Inst) -> bool {
     [Role::PD, Role::PD2].into_iter().filter_map(|role| source(sum, role)).all(|given| given == Operand::pt())
 }
 
+/// Whether two sums are one of two words: the upper one alone reads the carry of the lower one, and gives none itself.
+pub(super) fn carries_to(func: &Function, low: InstId, high: InstId) -> bool {
+    let (low, high_sum) = (&func[low], &func[high]);
+    let carry = source(low, Role::PD).and_then(Operand::as_reg).filter(|_| !low.get(Field::X));
+    let one_carry = source(high_sum, Role::PB) == Some(Operand::pt().not());
+    let lone = source(low, Role::PD2) == Some(Operand::pt()) && one_carry && gives_no_predicate(high_sum);
+    let read =
+        |carry: VReg| source(high_sum, Role::PA) == Some(Operand::reg(carry)) && is_read_by(func, carry, &[high]);
+    lone && high_sum.get(Field::X) && carry.is_some_and(read)
+}
+
+/// Whether nothing but these reads a value.
+pub(super) fn is_read_by(func: &Function, value: VReg, all: &[InstId]) -> bool {
+    func.def_use().is_some_and(|lists| lists.users(value).all(|user| all.contains(&user)))
+}
+
 /// The comparison of two words that gives a predicate, and nothing else.
 pub(crate) fn lone_test(func: &Function, pred: VReg) -> Option<InstId> {
     let id = func.definition(pred)?;
@@ -93,18 +109,15 @@ pub(super) fn pointers(func: &Function, rounds: Rounds) -> Vec<Pointer> {
     let phis: SmallVec<[_; 16]> = func.phis(rounds.header).iter().filter_map(ways).collect();
     let pointer = |(phi, (low, first, next)): &(InstId, (VReg, Operand, VReg))| {
         let (sum, step) = added(func, *low, *next)?;
-        let carry = source(&func[sum], Role::PD)?.as_reg().filter(|_| !func[sum].get(Field::X))?;
-        step.as_imm()?;
-        let lists = func.def_use()?;
-        let high_sum = lists.users(carry).next().filter(|_| lists.count(carry) == 1)?;
+        let carry = source(&func[sum], Role::PD)?.as_reg().filter(|_| step.as_imm().is_some())?;
+        let high_sum = func.def_use()?.users(carry).next().filter(|high| carries_to(func, sum, *high))?;
         let next = source(&func[high_sum], Role::D)?.as_reg()?;
         let (high_phi, (high, high_first, _)) = *phis.iter().find(|(_, (_, _, of_phi))| *of_phi == next)?;
         let (_, upper) = added(func, high, next)?;
-        let carries = func[high_sum].get(Field::X) && source(&func[high_sum], Role::PA) == Some(Operand::reg(carry));
         let fixed = upper.is_zero() || upper.as_imm().is_some();
         let (phis, firsts) = ([*phi, high_phi], [*first, high_first]);
         let pointer = Pointer { phis, firsts, words: [*low, high], sums: [sum, high_sum] };
-        (carries && fixed && gives_no_predicate(&func[high_sum])).then_some(pointer)
+        fixed.then_some(pointer)
     };
     phis.iter().filter_map(pointer).collect()
 }

@@ -4,7 +4,7 @@
 //! `x0 + k * (c0 - bound)` then.
 
 use super::counters::{Counter, Rounds, counters, lone_test};
-use super::{add_at_end, is_inside, is_plain, read_instead, readers, stays};
+use super::{add_at_end, in_register, is_inside, is_plain, read_instead, readers, stays, sum};
 use crate::passes::general::{constant_of, opposite_cmp, source, word};
 use crate::passes::predicate::lone_branch;
 use oriole_isa::{Arch, Cmp, Field, Mods, Opcode, Role};
@@ -51,8 +51,7 @@ pub(super) fn known_ends(
     };
     let times = times(counter, ending.counter).unwrap_or(1);
     let Some(last) = last(func, rounds, counter, &ending, times)? else { return Ok((ends, 0)) };
-    let bound = constant_of(func, last)
-        .map_or(Operand::reg(last), |bits| if bits == 0 { Operand::rz() } else { Operand::imm(bits) });
+    let bound = constant_of(func, last).map_or(Operand::reg(last), word);
     func.edit().update(ending.test, |test| {
         test.set_role(Role::A, Operand::reg(counter.next));
         test.set_role(Role::B, bound);
@@ -133,10 +132,10 @@ fn last(
     let distance = match (from, to) {
         (Ok(from), Ok(to)) => Ok(from.wrapping_sub(to)),
         (Err(from), Ok(0)) => Err(from),
-        (Err(from), Ok(to)) => Err(sum(func, rounds, from, word(to.wrapping_neg()))?),
+        (Err(from), Ok(to)) => Err(sum(func, rounds.entrance, from, word(to.wrapping_neg()))?),
         (from, Err(to)) => {
-            let from = in_register(func, rounds, from)?;
-            Err(sum(func, rounds, from, to.neg())?)
+            let from = in_register(func, rounds.entrance, from.map_or_else(|operand| operand, word))?;
+            Err(sum(func, rounds.entrance, from, to.neg())?)
         }
     };
     let moved = match distance {
@@ -145,31 +144,12 @@ fn last(
         Err(distance) => Err(product(func, rounds, distance, times)?),
     };
     let last = match (moved, start) {
-        (Ok(moved), Ok(start)) => in_register(func, rounds, Ok(moved.wrapping_add(start)))?,
+        (Ok(moved), Ok(start)) => in_register(func, rounds.entrance, word(moved.wrapping_add(start)))?,
         (Err(moved), Ok(0)) => moved,
-        (Err(value), Ok(known)) | (Ok(known), Err(value)) => sum(func, rounds, value, word(known))?,
-        (Err(moved), Err(start)) => sum(func, rounds, moved, start)?,
+        (Err(value), Ok(known)) | (Ok(known), Err(value)) => sum(func, rounds.entrance, value, word(known))?,
+        (Err(moved), Err(start)) => sum(func, rounds.entrance, moved, start)?,
     };
     Ok(last.as_whole_reg())
-}
-
-/// A value in a register: a known one in a new one.
-fn in_register(func: &mut Function, rounds: Rounds, value: Result<u32, Operand>) -> Result<Operand, BuildError> {
-    let bits = match value {
-        Err(operand) => return Ok(operand),
-        Ok(bits) => bits,
-    };
-    let result = Operand::reg(func.new_vreg(RegType::R)?);
-    add_at_end(func, rounds.entrance, Inst::copy(oriole_isa::RegFile::R, result, word(bits)));
-    Ok(result)
-}
-
-fn sum(func: &mut Function, rounds: Rounds, a: Operand, b: Operand) -> Result<Operand, BuildError> {
-    let result = Operand::reg(func.new_vreg(RegType::R)?);
-    let mut sum = Inst::neutral(Opcode::IADD3, Mods::new());
-    [(Role::D, result), (Role::A, a), (Role::B, b)].into_iter().for_each(|(role, operand)| sum.set_role(role, operand));
-    add_at_end(func, rounds.entrance, sum);
-    Ok(result)
 }
 
 fn product(func: &mut Function, rounds: Rounds, a: Operand, times: i32) -> Result<Operand, BuildError> {

@@ -16,8 +16,9 @@ use super::dead_code;
 use super::sink::place_at_end;
 use crate::{Changed, Context, PhaseError};
 pub(crate) use counters::{Counter, Rounds, counters, lone_test};
+use oriole_isa::{Mods, Opcode, RegFile, Role};
 use oriole_ori::analysis::{Analyses, Loop, LoopForest};
-use oriole_ori::{Block, Function, Inst, InstId, Operand, VReg};
+use oriole_ori::{Block, BuildError, Function, Inst, InstId, Operand, RegType, VReg};
 
 /// What is counted.
 pub(crate) const RULES: &[&str] =
@@ -71,8 +72,27 @@ fn add_at_end(func: &mut Function, block: Block, inst: Inst) {
     place_at_end(func, block, &[inst]);
 }
 
+/// A value as a register: a copy at the end of a block where it is none.
+pub(crate) fn in_register(func: &mut Function, block: Block, value: Operand) -> Result<Operand, BuildError> {
+    if value.as_reg().is_some() {
+        return Ok(value);
+    }
+    let register = Operand::reg(func.new_vreg(RegType::R)?);
+    add_at_end(func, block, Inst::copy(RegFile::R, register, value));
+    Ok(register)
+}
+
+/// The sum of two words, at the end of a block.
+pub(crate) fn sum(func: &mut Function, block: Block, a: Operand, b: Operand) -> Result<Operand, BuildError> {
+    let result = Operand::reg(func.new_vreg(RegType::R)?);
+    let mut sum = Inst::neutral(Opcode::IADD3, Mods::new());
+    [(Role::D, result), (Role::A, a), (Role::B, b)].into_iter().for_each(|(role, operand)| sum.set_role(role, operand));
+    add_at_end(func, block, sum);
+    Ok(result)
+}
+
 /// All who read a value, each once.
-fn readers(func: &Function, value: VReg) -> Vec<InstId> {
+pub(crate) fn readers(func: &Function, value: VReg) -> Vec<InstId> {
     let mut readers: Vec<InstId> = func.def_use().map_or_else(Vec::new, |lists| lists.users(value).collect());
     readers.sort_unstable();
     readers.dedup();
@@ -80,7 +100,7 @@ fn readers(func: &Function, value: VReg) -> Vec<InstId> {
 }
 
 /// Let those who read one value read another.
-fn read_instead(func: &mut Function, readers: &[InstId], old: VReg, new: VReg) {
+pub(crate) fn read_instead(func: &mut Function, readers: &[InstId], old: VReg, new: VReg) {
     for &reader in readers {
         func.edit().rename_regs(reader, |reg, is_def| if reg == old && !is_def { new } else { reg });
     }

@@ -5,13 +5,13 @@
 //! after:   p = phi(p0 + 8 * i, p + 32)                load [p]
 //! ```
 
-use super::counters::{Pointer, Rounds, added, counters, gives_no_predicate, pointers};
-use super::{add_at_end, is_inside, is_plain, read_instead, readers, stays};
+use super::counters::{Pointer, Rounds, added, carries_to, counters, gives_no_predicate, is_read_by, pointers};
+use super::{in_register, is_inside, is_plain, read_instead, readers, stays};
 use crate::passes::general::{may_be_shared, source};
 use crate::passes::sink::{place_at_end, take_out};
-use oriole_isa::{Arch, Field, Mul, Opcode, RegFile, Role};
+use oriole_isa::{Arch, Field, Mul, Opcode, Role};
 use oriole_ori::analysis::{Loop, LoopForest, Speculation};
-use oriole_ori::{BuildError, Function, Inst, InstId, Operand, RegType, VReg};
+use oriole_ori::{BuildError, Function, InstId, Operand, VReg};
 use smallvec::{SmallVec, smallvec};
 
 /// Words of a number that is kept up.
@@ -107,10 +107,7 @@ fn sum_of_words(func: &Function, [low, high]: [InstId; 2], words: [VReg; 2]) -> 
     let [Some(of_low), Some(of_high)] = results else { return None };
     added(func, words[0], of_low)?;
     added(func, words[1], of_high)?;
-    let carry = source(&func[low], Role::PD)?.as_reg().filter(|_| !func[low].get(Field::X))?;
-    let lone = source(&func[low], Role::PD2) == Some(Operand::pt()) && is_read_by(func, carry, &[high]);
-    let carries = func[high].get(Field::X) && source(&func[high], Role::PA) == Some(Operand::reg(carry));
-    (lone && carries && gives_no_predicate(&func[high])).then_some([of_low, of_high])
+    carries_to(func, low, high).then_some([of_low, of_high])
 }
 
 /// Whether an instruction writes a register.
@@ -124,11 +121,6 @@ fn adds_what_stays(func: &Function, loops: &LoopForest, this: Loop, inst: InstId
     let mut stay = data.is_machine() && data.guard().is_none() && may_be_shared(data.opcode);
     func.for_each_use(inst, |read| stay &= own(read.reg) || stays(func, loops, this, read.reg));
     stay && is_inside(func, loops, this, inst)
-}
-
-/// Whether nothing but these reads a value.
-fn is_read_by(func: &Function, value: VReg, all: &[InstId]) -> bool {
-    func.def_use().is_some_and(|lists| lists.users(value).all(|user| all.contains(&user)))
 }
 
 /// Who reads a value besides one, if it is one, and once.
@@ -148,20 +140,10 @@ fn begin_with(func: &mut Function, rounds: Rounds, sum: &Sum) -> Result<(), Buil
         read_instead(func, &readers, result, word);
         let from_entrance = func[*phi].operands.iter().position(|operand| operand.as_block() == Some(rounds.entrance));
         let Some(at) = from_entrance.and_then(|block| block.checked_sub(1)) else { continue };
-        let first = first_in_register(func, rounds, func[*phi].operands[at])?;
-        read_instead(func, &sum.insts, word, first);
+        let first = in_register(func, rounds.entrance, func[*phi].operands[at])?;
+        first.as_reg().into_iter().for_each(|first| read_instead(func, &sum.insts, word, first));
         func.edit().set_operand(*phi, at, Operand::reg(result));
     }
     place_at_end(func, rounds.entrance, &sum.insts);
     Ok(())
-}
-
-/// What a MovPhi takes, as a value.
-fn first_in_register(func: &mut Function, rounds: Rounds, first: Operand) -> Result<VReg, BuildError> {
-    if let Some(value) = first.as_whole_reg() {
-        return Ok(value);
-    }
-    let value = func.new_vreg(RegType::R)?;
-    add_at_end(func, rounds.entrance, Inst::copy(RegFile::R, Operand::reg(value), first));
-    Ok(value)
 }

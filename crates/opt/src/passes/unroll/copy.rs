@@ -1,6 +1,7 @@
 //! Copies of a loop's body, and the edges between them.
 
 use super::{Body, phi_values};
+use crate::passes::induction::{read_instead, readers};
 use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, Operand, OperandKind, VReg};
 use rustc_hash::FxHashMap;
 
@@ -45,9 +46,7 @@ pub(super) fn unroll(func: &mut Function, body: &Body) -> Result<(), BuildError>
         phi.operands.extend([Operand::reg(value), Operand::block(block), last, Operand::block(rest)]);
         let phi = func.edit().add(phi);
         func.edit().place(exit, 0, &[phi]);
-        for reader in readers {
-            func.edit().rename_regs(reader, |reg, is_def| if reg == value && !is_def { met } else { reg });
-        }
+        read_instead(func, &readers, value, met);
     }
     Ok(())
 }
@@ -59,13 +58,12 @@ fn read_outside(func: &Function, block: Block) -> Vec<(VReg, Vec<InstId>)> {
     for &inst in func.block_insts(block) {
         func.for_each_def(inst, |write| values.push(write.reg));
     }
-    let readers = |value: &VReg| {
-        let mut readers: Vec<InstId> = lists.users(*value).filter(|user| lists.home(*user) != Some(block)).collect();
-        readers.sort_unstable();
-        readers.dedup();
+    let elsewhere = |value: VReg| {
+        let mut readers = readers(func, value);
+        readers.retain(|reader| lists.home(*reader) != Some(block));
         readers
     };
-    values.into_iter().map(|value| (value, readers(&value))).filter(|(_, readers)| !readers.is_empty()).collect()
+    values.into_iter().map(|value| (value, elsewhere(value))).filter(|(_, readers)| !readers.is_empty()).collect()
 }
 
 /// `@guard BRA to` at the end of a block.

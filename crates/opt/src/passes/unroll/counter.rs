@@ -1,8 +1,8 @@
 //! The counter of a loop: what a round adds to it, and how far from its bound it must be for several rounds.
 
-use crate::passes::general::{opposite_cmp, source};
-use crate::passes::induction::{self, Rounds, lone_test};
-use oriole_isa::{Bop, Cmp, Field, Mods, Opcode, RegFile, Role, Sign};
+use crate::passes::general::{opposite_cmp, source, word};
+use crate::passes::induction::{self, Rounds, in_register, lone_test, sum};
+use oriole_isa::{Bop, Cmp, Field, Opcode, RegFile, Role, Sign};
 use oriole_ori::{Block, BuildError, Function, Guard, Inst, Operand, OperandKind, RegType, VReg};
 
 /// A register to which each round adds the same, and that is compared with what stays the same.
@@ -67,18 +67,13 @@ impl Counter {
         let first = in_register(func, block, first)?;
         match self.limit {
             Limit::Known(bits) => {
-                let limit = if bits == 0 { Operand::rz() } else { Operand::imm(bits) };
+                let limit = word(bits);
                 let near = self.test(func, block, (first, self.cmp, limit), Operand::pt())?;
                 Ok((limit, near))
             }
             Limit::Computed(bound, added) => {
                 let bound = in_register(func, block, bound)?;
-                let limit = Operand::reg(func.new_vreg(RegType::R)?);
-                let mut sum = Inst::neutral(Opcode::IADD3, Mods::new());
-                [(Role::D, limit), (Role::A, bound), (Role::B, Operand::imm_signed(added))]
-                    .into_iter()
-                    .for_each(|(role, operand)| sum.set_role(role, operand));
-                func.edit().append(block, sum);
+                let limit = sum(func, block, bound, Operand::imm_signed(added))?;
                 let near = self.test(func, block, (first, self.cmp, limit), Operand::pt())?;
                 let wrapped_not = if added < 0 { Cmp::LT } else { Cmp::GT };
                 let both = self.test(func, block, (limit, wrapped_not, bound), Operand::reg(near.pred))?;
@@ -113,16 +108,6 @@ impl Counter {
         func.edit().append(block, test);
         Ok(Guard { pred, negated: false })
     }
-}
-
-/// The value as a register: a copy, appended to the block, where it is none.
-fn in_register(func: &mut Function, block: Block, value: Operand) -> Result<Operand, BuildError> {
-    if value.as_reg().is_some() {
-        return Ok(value);
-    }
-    let register = Operand::reg(func.new_vreg(RegType::R)?);
-    func.edit().append(block, Inst::copy(RegFile::R, register, value));
-    Ok(register)
 }
 
 /// The bound less `moved`, if it stays the same throughout the loop and does not wrap.
