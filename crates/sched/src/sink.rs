@@ -37,8 +37,7 @@ pub(crate) fn sink_late(values: &Values<'_>, ops: &[Op<InstId>], live_out: &[Reg
         sink.pass(at, again[at as usize]);
     }
     sink.release_all();
-    let tests = std::mem::take(&mut sink.tests);
-    tests.into_iter().for_each(|test| sink.release(test));
+    sink.release_tests();
     let order = sink.order;
     let source: Vec<u32> = (0..ops.len() as u32).collect();
     let without = |order: &[u32]| excess(values, ops, live_out, order, limit);
@@ -109,8 +108,11 @@ impl<'a> Sink<'a, '_> {
             let readers = std::mem::take(self.sources.get_mut(def.reg));
             readers.into_iter().for_each(|load| self.release(load));
         }
-        if is_fence(op) || op.has_order {
+        if is_fence(op) || op.has_order || op.terminator {
             self.release_all();
+        }
+        if op.terminator {
+            self.release_tests();
         }
         let ordered = values.accesses.memory(op).filter(|access| !access.is_plain_load());
         if let Some(access) = ordered {
@@ -142,6 +144,12 @@ impl<'a> Sink<'a, '_> {
     fn release_all(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         waiting.into_iter().for_each(|load| self.release(load));
+    }
+
+    /// All tests: a block that branches goes on behind none that stands behind its branch.
+    fn release_tests(&mut self) {
+        let tests = std::mem::take(&mut self.tests);
+        tests.into_iter().for_each(|test| self.release(test));
     }
 
     /// What must not see a store; of very many, all.
@@ -229,5 +237,11 @@ mod tests {
             sunk(&tests_before_votes("    MOV %R1, RZ, 0x9\n")).map(|(opcodes, _)| opcodes).unwrap_or_default();
         let written = opcodes.iter().rposition(|opcode| *opcode == Opcode::MOV).unwrap_or_default();
         assert_eq!(opcodes[..written].iter().filter(|opcode| **opcode == Opcode::LOP3).count(), 32, "{opcodes:?}");
+    }
+
+    /// Other blocks that a branch leads to may read what is tested ahead of it: no test waits for a reader behind it.
+    #[test]
+    fn tests_stay_ahead_of_a_branch() {
+        assert_eq!(sunk(&tests_before_votes("    @%P66 BRA PT, bix0, _\n")), None);
     }
 }

@@ -77,10 +77,8 @@ pub(super) fn choose(
         };
         names[reg] = stand_in.into();
     }
-    let lonely = lonely_loads(func, arch, &names);
     let mut solver = Solver::new(func, arch, names, loops);
-    lonely.into_iter().for_each(|reg| solver.give_up(reg));
-    solver.run();
+    solver.run_without_lonely_loads();
     solver.build_bridges();
     // What is given up for want of registers takes others along, never the other way.
     loop {
@@ -212,6 +210,19 @@ impl<'f> Solver<'f> {
         let stand_ins = names.clone();
         let (both, bridged) = (EntitySet::new(), EntitySet::new());
         Solver { func, arch, names, stand_ins, both, bridged, sites, of_reg, gain, work, queued, is_short: false }
+    }
+
+    /// The same, and give up what would be fetched alone from its line of constants ([`lonely_loads`]): at first, and among what is
+    /// left then.
+    fn run_without_lonely_loads(&mut self) {
+        loop {
+            let lonely = lonely_loads(self.func, self.arch, &self.names);
+            lonely.iter().for_each(|reg| self.give_up(*reg));
+            self.run();
+            if lonely_loads(self.func, self.arch, &self.names).is_empty() {
+                break;
+            }
+        }
     }
 
     /// Give up candidates until every instruction has a form.
