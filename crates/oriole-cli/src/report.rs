@@ -2,38 +2,52 @@
 
 use oriole_codegen::{Compiled, PassCount, Resources, kernels, resources, variable_bytes};
 use oriole_ori::dump::Statistics;
-use oriole_ori::{FuncId, MemSpace};
+use oriole_ori::{FuncId, FunctionKind, MemSpace};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The lines that ptxas prints with `-v`: the module's memory, then each kernel, the last one first.
-pub(crate) fn verbose(compiled: &Compiled, time: Duration) -> String {
+/// The lines that ptxas prints with `-v`: the module's memory, in an object file each function that is no kernel, then each kernel, the
+/// last one first.
+pub(crate) fn verbose(compiled: &Compiled, relocatable: bool, time: Duration) -> String {
     let mut out = String::new();
     let global = variable_bytes(compiled, MemSpace::Global);
     let constant = variable_bytes(compiled, MemSpace::Const);
     let constant = if constant > 0 { format!(", {constant} bytes cmem[3]") } else { String::new() };
-    for note in compiled.allocation.functions.values().flat_map(|function| &function.own.notes) {
+    let functions: Vec<_> = compiled.allocation.functions.values().collect();
+    for note in functions.into_iter().rev().flat_map(|function| &function.own.notes) {
         let _ = writeln!(out, "ptxas info    : {note}");
     }
     let _ = writeln!(out, "ptxas info    : {global} bytes gmem{constant}");
     let milliseconds = time.as_secs_f64() * 1e3 / kernels(&compiled.module).count().max(1) as f64;
+    for (id, func) in
+        compiled.module.functions.iter().filter(|(_, func)| relocatable && func.kind() != FunctionKind::Entry)
+    {
+        let spills = compiled.allocation.functions[id].own.spills;
+        let _ = write!(out, "{}", properties(func.name(), func.frame().size(), [spills.stores, spills.loads]));
+        let _ = writeln!(out, "ptxas info    : Compile time = {milliseconds:.3} ms");
+    }
     let mut listed: Vec<_> = kernels(&compiled.module).collect();
     listed.reverse();
     for (id, func) in listed {
         let Some(resources) = resources(compiled, id) else { continue };
         let name = func.name();
         let _ = writeln!(out, "ptxas info    : Compiling entry function '{name}' for '{}'", compiled.target);
-        let _ = writeln!(out, "ptxas info    : Function properties for {name}");
-        let spills = resources.spills;
-        let _ = writeln!(
+        let _ = write!(
             out,
-            "    {} bytes stack frame, {} bytes spill stores, {} bytes spill loads",
-            resources.frame_bytes, spills.stores, spills.loads
+            "{}",
+            properties(name, resources.frame_bytes, [resources.spills.stores, resources.spills.loads])
         );
         let _ = writeln!(out, "ptxas info    : {}", used(&resources));
         let _ = writeln!(out, "ptxas info    : Compile time = {milliseconds:.3} ms");
     }
     out
+}
+
+fn properties(name: &str, frame_bytes: u32, [stores, loads]: [u32; 2]) -> String {
+    format!(
+        "ptxas info    : Function properties for {name}\n    {frame_bytes} bytes stack frame, {stores} bytes spill stores, \
+         {loads} bytes spill loads\n"
+    )
 }
 
 /// What `--warn-on-local-memory-usage` and `--warn-on-spills` have to say, in ptxas's words.

@@ -17,6 +17,18 @@ pub use check::{check, least_version, newest_version};
 pub use parse::{MAX_ERRORS, MAX_NESTING, Parsed, parse, parse_items, parse_statements};
 pub use print::{print, print_instruction, print_operand, print_variable};
 
+/// The versions of PTX that there are, in order.
+#[must_use]
+pub fn versions() -> &'static [(u32, u32)] {
+    grammar::versions()
+}
+
+/// Whether `.target` may name this architecture.
+#[must_use]
+pub fn is_target(name: &str) -> bool {
+    grammar::Target::from_name(name).is_some()
+}
+
 /// Checks that a module may be compiled for `arch` (such as `sm_90`), by what
 /// its `.target` says. Names that are no target are left to others.
 ///

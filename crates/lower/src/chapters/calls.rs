@@ -11,6 +11,7 @@ use oriole_isa::Role::{self, Bank, Base, D, Offset};
 use oriole_isa::{CallMode, Field, MemSize, Mods, Opcode as Sass};
 use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Linkage, Operand, RegType, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
+use oriole_ptx::diag::Rule;
 
 /// The opcodes of this chapter.
 pub(crate) const CHAPTER: Chapter = &[(Opcode::Call, call)];
@@ -99,7 +100,7 @@ fn runtime(cx: &FnLower<'_, '_>, name: Name, symbol: Symbol) -> Lowered<Symbol> 
     if cx.module.relocatable || RUNTIME.contains(&text) {
         return Ok(symbol);
     }
-    let error = unsupported(name.span, format!("the external function '{text}'"));
+    let error = unsupported(name.span, format!("the external function '{text}'")).rule(Rule::Linkage);
     Err(Box::new(error.help(format!(
         "only object files (-c) leave functions to a linker; of the run-time system there are {}",
         RUNTIME.join(", ")

@@ -1,5 +1,6 @@
 //! The command line's grammar (`../shared/design/cli.md`), for clap.
 
+use super::ptxas::Words;
 use crate::timings::TimesForm;
 use crate::uniformity::UniformityForm;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -58,6 +59,13 @@ pub(crate) enum Command {
     /// Work on PTX itself.
     #[command(after_help = "Example:\n  oriole ptx check kernel.ptx")]
     Ptx(PtxArgs),
+    /// Stand in for NVIDIA's ptxas: its options, its messages. A link named `ptxas` does the same.
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  oriole ptxas -arch=sm_90 -v kernel.ptx -o kernel.cubin\n  ln -s $(which oriole) ptxas && \
+                      TRITON_PTXAS_PATH=$PWD/ptxas python kernel.py\n  oriole ptxas --help"
+    )]
+    Ptxas(Words),
     /// Compile LLVM IR to PTX.
     #[command(after_help = "Example:\n  oriole nvptx kernel.ll -o kernel.ptx --arch sm_90 --link libdevice.10.bc")]
     Nvptx(NvptxArgs),

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
         files::write(path, pressure::report(&compiled, form).as_bytes())?;
     }
     if args.verbose {
-        eprint!("{}", report::verbose(&compiled, start.elapsed()));
+        eprint!("{}", report::verbose(&compiled, args.relocatable, start.elapsed()));
     }
     if args.code.pass_limit.is_some() {
         eprintln!("{}", report::passes(&compiled.passes));

@@ -1,0 +1,185 @@
+//! The modules that are given, and several as one.
+
+use super::arguments::Input;
+use std::io::Read;
+
+/// What ptxas calls a module that is given itself.
+const GIVEN: &str = "application ptx input";
+/// What standard input is called.
+const STDIN: &str = "<stdin>";
+
+/// One module.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// The file's name, as messages have it.
+    pub(super) name: String,
+    /// The PTX.
+    pub(super) text: String,
+}
+
+impl Source {
+    /// Read it.
+    ///
+    /// # Errors
+    /// Why not, in ptxas's words where it has some.
+    pub(super) fn read(input: &Input) -> Result<Source, String> {
+        let name = match input {
+            Input::Text(text) => return Ok(Source { name: GIVEN.to_owned(), text: text.clone() }),
+            Input::File(name) => name,
+        };
+        let mut bytes = Vec::new();
+        let is_stream = name == "-";
+        let read = match is_stream {
+            true => std::io::stdin().read_to_end(&mut bytes),
+            false => std::fs::File::open(name).and_then(|mut file| file.read_to_end(&mut bytes)),
+        };
+        read.map_err(|_| format!("Input file '{name}' could not be opened"))?;
+        let name = if is_stream { STDIN } else { name };
+        let text =
+            String::from_utf8(bytes).map_err(|_| format!("Input file '{name}' is not PTX: it is no UTF-8 text"))?;
+        Ok(Source { name: name.to_owned(), text })
+    }
+
+    /// What is wrong with its `.version`, and in which line, where ptxas reads no further.
+    pub(super) fn wrong_version(&self) -> Option<(usize, String)> {
+        let mut scanner = Scanner { text: &self.text, at: 0 };
+        let (at, word) = scanner.word();
+        let line = line_of(&self.text, at);
+        if word != ".version" {
+            return Some((line, format!("Missing .version directive at start of file '{}'", self.name)));
+        }
+        let (_, version) = scanner.word();
+        let (major, minor) = version.split_once('.')?;
+        let given: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+        let newest = oriole_ptx::newest_version();
+        let said = || format!("Unsupported .version {version}; current version is '{}.{}'", newest.0, newest.1);
+        (given > newest).then(|| (line, said()))
+    }
+
+    /// The text with blanks in place of `.version`, `.target` and `.address_size`, as it may stand behind another module.
+    fn without_header(&self) -> String {
+        let mut scanner = Scanner { text: &self.text, at: 0 };
+        loop {
+            let before = scanner.at;
+            let (_, word) = scanner.word();
+            match word {
+                ".version" | ".address_size" => drop(scanner.word()),
+                ".target" => while scanner.word().1.ends_with(',') || scanner.rest().starts_with(',') {},
+                _ => {
+                    scanner.at = before;
+                    break;
+                }
+            }
+        }
+        let blank = self.text[..scanner.at].chars().map(|c| if c == '\n' { '\n' } else { ' ' });
+        blank.chain(self.text[scanner.at..].chars()).collect()
+    }
+}
+
+/// The words at the start of a module, between blanks and comments.
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// The next word, empty at the end, and where it stands.
+    fn word(&mut self) -> (usize, &'a str) {
+        self.skip();
+        let (start, rest) = (self.at, self.rest());
+        let len = rest.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(rest.len());
+        self.at += len;
+        self.skip();
+        (start, &rest[..len])
+    }
+
+    fn skip(&mut self) {
+        loop {
+            let rest = self.rest();
+            let blank = rest.len() - rest.trim_start().len();
+            let comment = match &rest[blank..] {
+                inner if inner.starts_with("//") => inner.find('\n').unwrap_or(inner.len()),
+                inner if inner.starts_with("/*") => inner.find("*/").map_or(inner.len(), |end| end + 2),
+                _ => 0,
+            };
+            self.at += blank + comment;
+            if comment == 0 {
+                return;
+            }
+        }
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+/// Several modules as one.
+#[derive(Debug)]
+pub(super) struct Joined {
+    /// The PTX of all.
+    pub(super) text: String,
+    /// By module: its name, and how many lines stand before it.
+    parts: Vec<(String, usize)>,
+}
+
+impl Joined {
+    /// The first with the others behind it.
+    pub(super) fn of(sources: Vec<Source>) -> Joined {
+        let (mut text, mut parts) = (String::new(), Vec::new());
+        for source in sources {
+            if parts.is_empty() {
+                text = source.text;
+                parts.push((source.name, 0));
+                continue;
+            }
+            text.push('\n');
+            parts.push((source.name.clone(), text.matches('\n').count()));
+            text.push_str(&source.without_header());
+        }
+        Joined { text, parts }
+    }
+
+    /// The name of the first, for line information.
+    pub(super) fn name(&self) -> &str {
+        self.parts.first().map_or("", |(name, _)| name)
+    }
+
+    /// The file, and the line in it, of a place.
+    pub(super) fn place(&self, at: u32) -> (&str, usize) {
+        let line = line_of(&self.text, (at as usize).min(self.text.len()));
+        let part = self.parts.iter().rev().find(|(_, before)| *before < line);
+        part.map_or(("", line), |(name, before)| (name, line - before))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Joined, Source};
+
+    fn source(name: &str, text: &str) -> Source {
+        Source { name: name.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn a_version_is_found_behind_comments() {
+        assert_eq!(source("f", "// c\n/* .target */ .version 8.0\n.target sm_75\n").wrong_version(), None);
+        let (line, said) = source("f", "\n.version 99.9\n").wrong_version().expect("no such version");
+        assert_eq!((line, said.contains(".version 99.9; current version is '")), (2, true));
+        assert!(source("f", "").wrong_version().is_some_and(|(line, _)| line == 1));
+    }
+
+    #[test]
+    fn places_of_several_are_those_in_their_files() {
+        let head = ".version 8.0 .target sm_75, debug\n.address_size 64 // c\n";
+        let joined = Joined::of(vec![source("a", &format!("{head}A\nB")), source("b", &format!("{head}C\n"))]);
+        let place = |word: &str| joined.place(joined.text.find(word).expect("it is there") as u32);
+        assert_eq!((place("A"), place("B"), place("C")), (("a", 3), ("a", 4), ("b", 3)));
+        assert_eq!(joined.text.matches(".target").count(), 1);
+        assert_eq!(joined.text.matches("debug").count(), 1);
+    }
+}
