@@ -2,6 +2,7 @@
 
 mod callers;
 mod lines;
+mod triton;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -391,3 +391,22 @@ pub(super) const OPTIONS: [Spec; 54] = [
 pub(super) fn find(word: &str, is_long: bool) -> Option<&'static Spec> {
     OPTIONS.iter().find(|spec| if is_long { spec.long == word } else { spec.short == word })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Fate, OPTIONS};
+
+    /// docs/ptxas.md has a line for each.
+    #[test]
+    fn every_option_is_documented() {
+        let manual = include_str!("../../../../../docs/ptxas.md");
+        for spec in &OPTIONS {
+            let fate = match spec.fate {
+                Fate::Obeyed => "obeyed",
+                Fate::Idle(_) => "idle",
+                Fate::Refused(_) => "refused",
+            };
+            assert!(manual.contains(&format!("| `--{}` | `-{}` | {fate} | ", spec.long, spec.short)), "{}", spec.long);
+        }
+    }
+}
