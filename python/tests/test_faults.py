@@ -1,6 +1,7 @@
 """Kernels that stop: where, and what is known of it; and those that do not end by themselves."""
 
 import os
+import pickle
 import signal
 import struct
 import subprocess
@@ -47,6 +48,21 @@ def test_a_race_is_found() -> None:
     (first, *_) = error.findings
     assert first.is_error and first.earlier is not None and first.access.thread != first.earlier.thread
     assert sums[0] == 0, "the arrays are as they were"
+
+
+def test_errors_go_from_process_to_process() -> None:
+    data = np.ones(256, np.uint32)
+    calls = [
+        lambda: oriole.compile(SAXPY.replace("st.global", "st.globe")),
+        lambda: oriole.launch(oriole.compile(ENDLESS), "endless", 1, 1, timeout=0.01),
+        lambda: oriole.launch(oriole.compile(reduction("")), "reduce", 1, 256, data, data[:1].copy(), check=True),
+    ]
+    for call, kind in zip(calls, (oriole.CompileError, oriole.LaunchTimeout, oriole.CheckError)):
+        with pytest.raises(kind) as caught:
+            call()
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert type(again) is kind and str(again) == str(caught.value)
+        assert vars(again) == vars(caught.value)
 
 
 def test_strict_simulation_finds_what_luck_hides() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -70,7 +70,7 @@ class Kernel:
     #: The parameters in order, without textures, surfaces and samplers.
     parameters: Tuple[Parameter, ...]
     #: How many registers hold values at each instruction, with `compile(..., live=True)`.
-    live: Tuple[Live, ...]
+    live: Tuple[Live, ...] = field(repr=False)
 
 
 class Compiled:

@@ -102,7 +102,12 @@ class CompileError(Exception):
 
     def __init__(self, message: str, diagnostics: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(message)
+        self._given = diagnostics
         self.diagnostics = tuple(Diagnostic._of(fields) for fields in diagnostics)
+
+    # Exceptions go from process to process by their constructors' arguments.
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return (type(self), (str(self), self._given))
 
 
 class KernelFault(RuntimeError):
@@ -131,6 +136,7 @@ class KernelFault(RuntimeError):
 
     def __init__(self, text: str, fields: Mapping[str, Any]) -> None:
         super().__init__(text)
+        self._fields = fields
         self.kind = fields["kind"]
         self.message = fields["message"]
         self.kernel = fields["kernel"]
@@ -142,6 +148,9 @@ class KernelFault(RuntimeError):
         self.file = fields["file"]
         self.line = fields["line"]
         self.printed = fields["printed"]
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return (type(self), (str(self), self._fields))
 
 
 class LaunchTimeout(KernelFault):
@@ -165,3 +174,6 @@ class CheckError(KernelFault):
         place = {"block": site.block, "thread": site.thread, "offset": site.offset, "line": site.line}
         said = {"kind": first.kind, "message": f"{first.kind}: {first.place}", "instruction": site.instruction}
         super().__init__(text, {**place, **said, "kernel": kernel, "address": None, "file": None, "printed": printed})
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return (type(self), (self.kernel, self.printed, self.findings))
