@@ -62,15 +62,18 @@ impl Argument {
     }
 }
 
-/// Runs a kernel: a dictionary with the report, and for each argument what its buffer has then, if it is one. The arguments
-/// are `("value", bytes, 0)`, `("buffer", bytes, 0)` or `("again", b"", index)`.
+/// By argument: what its buffer has after the launch, if it is one.
+type Contents<'py> = Vec<Option<Bound<'py, PyBytes>>>;
+
+/// Runs a kernel: a dictionary with the report, and what is in the buffers then. The arguments are `("value", bytes, 0)`,
+/// `("buffer", bytes, 0)` or `("again", b"", index)`.
 #[pyfunction]
 pub(crate) fn launch<'py>(
     py: Python<'py>,
     module: &Module,
     arguments: Vec<(String, PyBackedBytes, usize)>,
     settings: Settings,
-) -> PyResult<(Bound<'py, PyDict>, Vec<Option<Bound<'py, PyBytes>>>)> {
+) -> PyResult<(Bound<'py, PyDict>, Contents<'py>)> {
     let arguments = arguments.iter().map(|(kind, bytes, index)| Argument::new(kind, bytes, *index));
     let mut arguments = arguments.collect::<PyResult<Vec<Argument>>>()?;
     let token = CancelToken::new();
