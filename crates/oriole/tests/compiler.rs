@@ -90,9 +90,10 @@ fn registers_that_hold_values_are_counted_on_request() {
     for (plain, counted) in plain.kernels.iter().zip(&counted.kernels) {
         assert_eq!(plain.live, []);
         let most = counted.live.iter().map(|at| at.registers.general).max().expect("it has instructions");
-        assert!(most > 0 && most <= counted.registers.general, "{}: {most}", counted.name);
+        assert!(most <= counted.registers.general, "{}: {most}", counted.name);
         assert!(counted.live.iter().any(|at| at.line.is_some() && at.instruction.contains("EXIT")));
     }
+    assert!(counted.kernels.iter().flat_map(|kernel| &kernel.live).any(|at| at.registers.general > 0));
 }
 
 fn rejected(ptx: &str) -> Vec<Diagnostic> {
