@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::{CompileError, CubinError};
-use oriole_codegen::{Resources, kernels, resources, variable_bytes};
+use oriole_codegen::{PressureInst, Resources, kernels, pressure, resources, variable_bytes};
 use oriole_ori::MemSpace;
 use std::fmt;
 
@@ -51,13 +51,30 @@ pub struct Kernel {
     pub bank0_bytes: u32,
     /// Bytes of code.
     pub code_bytes: usize,
+    /// How many registers hold values at each instruction, if
+    /// [`CompilerBuilder::live_registers`](crate::CompilerBuilder::live_registers) asked for it.
+    pub live: Vec<LiveRegisters>,
 }
 
-/// Registers by file: for all but the first one more than the highest number used.
+/// How many registers hold values at one instruction. The instructions are those that were allocated, in their order then:
+/// scheduling moves them afterwards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LiveRegisters {
+    /// The instruction in the text form of Ori (`docs/ori.md`).
+    pub instruction: String,
+    /// Its line in the PTX, from 1, where it is known.
+    pub line: Option<u32>,
+    /// Registers by file that hold a value before the instruction or behind it, whichever are more; R1, the stack pointer,
+    /// does not count.
+    pub registers: Registers,
+}
+
+/// Registers by file. Of a [`Kernel`], for all but the first one more than the highest number used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Registers {
-    /// General registers (R), as the launch allocates them.
+    /// General registers (R); of a kernel, as the launch allocates them.
     pub general: u32,
     /// Uniform registers (UR), which a warp shares.
     pub uniform: u32,
@@ -124,6 +141,37 @@ impl Cubin {
         self.parsed.functions.iter().filter(|function| function.is_kernel).map(|function| function.name.as_str())
     }
 
+    /// A kernel's parameters in their order, without textures, surfaces and samplers; `None` if there is no such kernel.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .f32 a, .param .u64 p) { ret; }";
+    /// let cubin = oriole::Compiler::builder().build()?.compile_ptx(ptx)?.cubin;
+    /// let parameters = cubin.parameters("k").ok_or("no kernel")?;
+    /// assert_eq!((parameters[0].offset, parameters[0].size, parameters[0].ty), (0, 4, Some("f32")));
+    /// assert_eq!((parameters[1].offset, parameters[1].size), (8, 8));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "simulate")]
+    pub fn parameters(&self, kernel: &str) -> Option<Vec<crate::Parameter>> {
+        let function = self.parsed.functions.iter().find(|function| function.is_kernel && function.name == kernel)?;
+        let placed = function.params.iter().filter(|param| !param.is_object()).enumerate();
+        let parameter = |(index, param): (usize, &oriole_cubin::Param)| crate::Parameter {
+            offset: param.offset,
+            size: param.size,
+            ty: self.origin.parameter_type(kernel, index).map(|ty| ty.as_str()),
+        };
+        Some(placed.map(parameter).collect())
+    }
+
+    /// The lines of the PTX that a kernel's instructions come from, where Oriole compiled it from PTX: byte offset and
+    /// line, ascending. Instructions without a line are left out.
+    #[cfg(feature = "simulate")]
+    pub fn lines(&self, kernel: &str) -> &[(u64, u32)] {
+        self.origin.lines(kernel)
+    }
+
     /// The same with what is known of where it came from.
     #[cfg(feature = "simulate")]
     fn made_by(self, compiled: &oriole_codegen::Compiled, file_name: Option<&str>) -> Cubin {
@@ -162,7 +210,8 @@ pub(crate) fn describe(
     let cubin = cubin.map_err(|error| CompileError::Internal(error.to_string()))?;
     let kernels = kernels(&compiled.module).filter_map(|(id, func)| {
         let resources = resources(compiled, id)?;
-        Some(Kernel::new(func.name().to_owned(), &resources))
+        let live = pressure(compiled, id).map_or_else(Vec::new, |pressure| live_registers(pressure.insts));
+        Some(Kernel::new(func.name().to_owned(), &resources, live))
     });
     let warnings = compiled.allocation.warnings();
     Ok(Compiled {
@@ -174,8 +223,21 @@ pub(crate) fn describe(
     })
 }
 
+fn live_registers(insts: Vec<PressureInst>) -> Vec<LiveRegisters> {
+    let each = insts.into_iter().map(|inst| {
+        // In the order of `oriole_codegen::PRESSURE_FILES`.
+        let [general, uniform, predicate, uniform_predicate, convergence_barrier] = inst.counts;
+        LiveRegisters {
+            instruction: inst.text,
+            line: inst.line,
+            registers: Registers { general, uniform, predicate, uniform_predicate, convergence_barrier },
+        }
+    });
+    each.collect()
+}
+
 impl Kernel {
-    fn new(name: String, resources: &Resources) -> Kernel {
+    fn new(name: String, resources: &Resources, live: Vec<LiveRegisters>) -> Kernel {
         Kernel {
             name,
             registers: Registers {
@@ -192,6 +254,7 @@ impl Kernel {
             barriers: resources.barriers,
             bank0_bytes: resources.bank0_bytes,
             code_bytes: resources.code_bytes,
+            live,
         }
     }
 }

@@ -180,6 +180,13 @@ impl CompilerBuilder {
         self
     }
 
+    /// Tells of each kernel how many registers hold values at each instruction ([`Kernel::live`](crate::Kernel::live)). The
+    /// cubin does not depend on it.
+    pub fn live_registers(mut self, live: bool) -> Self {
+        self.compiler.options.pressure = live;
+        self
+    }
+
     /// What messages and line information call the input.
     pub fn file_name(mut self, name: impl Into<String>) -> Self {
         self.compiler.options.file_name = name.into();

@@ -100,7 +100,7 @@ mod origin;
 #[cfg(feature = "simulate")]
 mod simulator;
 
-pub use compiled::{Compiled, Cubin, Kernel, Registers, Spills};
+pub use compiled::{Compiled, Cubin, Kernel, LiveRegisters, Registers, Spills};
 pub use compiler::{Compiler, CompilerBuilder, DebugInfo, FastCompile};
 pub use diagnostic::{Diagnostic, Note, Severity, Span};
 pub use disassembly::disassemble;
@@ -111,8 +111,11 @@ pub use limits::{CancelToken, Limits};
 pub use llvm::{FpContract, LlvmOptions};
 pub use observer::Pass;
 #[cfg(feature = "simulate")]
+pub use origin::Parameter;
+#[cfg(feature = "simulate")]
 pub use simulator::{
-    Dim, Fault, FaultKind, KernelLaunch, LaunchError, LaunchReport, Scalar, Simulator, SimulatorBuilder, Timing,
+    Dim, Fault, FaultKind, Finding, KernelLaunch, LaunchError, LaunchReport, MemoryAccess, Scalar, Simulator,
+    SimulatorBuilder, Timing,
 };
 #[cfg(feature = "simulate")]
 pub use zerocopy;

@@ -4,6 +4,18 @@ use oriole_codegen::ParameterType;
 use oriole_ptx::ast::ScalarType;
 use std::collections::BTreeMap;
 
+/// A kernel's parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// Byte offset among the parameters.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+    /// Its type as PTX spells it, such as `f32`: where Oriole compiled the cubin, and it is no aggregate.
+    pub ty: Option<&'static str>,
+}
+
 /// Where a cubin came from; empty for one that was read from a file.
 #[derive(Clone, Default)]
 pub(crate) struct Origin {
@@ -30,6 +42,11 @@ impl Origin {
     /// The type of a kernel's parameter, as PTX declares it, where that is known and no aggregate.
     pub(crate) fn parameter_type(&self, kernel: &str, index: usize) -> Option<ScalarType> {
         *self.types.get(kernel)?.get(index)?
+    }
+
+    /// The lines of the PTX that a kernel's instructions come from: byte offset and line, ascending.
+    pub(crate) fn lines(&self, kernel: &str) -> &[(u64, u32)] {
+        self.lines.get(kernel).map_or(&[], Vec::as_slice)
     }
 
     /// The file and line of the instruction at a byte offset of the kernel.

@@ -79,6 +79,23 @@ fn resources_are_those_of_the_file() {
 }
 
 /// The errors of a text that must not compile.
+#[test]
+fn registers_that_hold_values_are_counted_on_request() {
+    let compile = |live: bool| {
+        let compiler = Compiler::builder().target("sm_90").live_registers(live).build().expect("settings");
+        compiler.compile_ptx(&module()).expect("it compiles")
+    };
+    let (plain, counted) = (compile(false), compile(true));
+    assert_eq!(plain.cubin.as_bytes(), counted.cubin.as_bytes());
+    for (plain, counted) in plain.kernels.iter().zip(&counted.kernels) {
+        assert_eq!(plain.live, []);
+        let most = counted.live.iter().map(|at| at.registers.general).max().expect("it has instructions");
+        assert!(most <= counted.registers.general, "{}: {most}", counted.name);
+        assert!(counted.live.iter().any(|at| at.line.is_some() && at.instruction.contains("EXIT")));
+    }
+    assert!(counted.kernels.iter().flat_map(|kernel| &kernel.live).any(|at| at.registers.general > 0));
+}
+
 fn rejected(ptx: &str) -> Vec<Diagnostic> {
     let compiler = Compiler::builder().file_name("k.ptx").build().expect("right settings");
     match compiler.compile_ptx(ptx) {

@@ -172,12 +172,70 @@ fn faults_have_their_places() {
     let fault = error.fault().expect("it ran");
     assert_eq!(fault.kind, FaultKind::IllegalAddress);
     assert_eq!((fault.block, fault.thread), ([1, 0, 0], [8, 0, 0]));
+    assert_eq!(fault.kernel, "affine");
+    let address = fault.address.expect("of an access");
+    assert!(fault.message.contains(&format!("{address:#x}")), "{}", fault.message);
     assert!(fault.message.contains("argument 1 (160 bytes"), "{}", fault.message);
     assert!(fault.instruction.contains("LDG"), "{}", fault.instruction);
     let line = AFFINE.lines().position(|line| line.contains("ld.global")).expect("it loads") as u32 + 1;
     assert_eq!(fault.source, Some(("k.ptx".to_owned(), line)));
     assert!(fault.to_string().contains(&format!("k.ptx:{line}")), "{fault}");
     assert_eq!(out, [3.0; 64], "the slices are as they were");
+}
+
+#[test]
+fn two_parameters_may_have_one_buffer() {
+    let simulator = Simulator::new(&compiled(AFFINE)).expect("it loads");
+    let mut data: Vec<f32> = (0..32).map(|i| i as f32).collect();
+    let launch = affine(&simulator).in_out(&mut data).again(0).value(2f32);
+    launch.bytes(&[0u8, 1]).value(0i64).launch(1, 32).expect("it runs");
+    assert!(data.iter().enumerate().all(|(i, got)| *got == 2.0 * i as f32 + 1.0));
+    for (index, earlier) in [(1, 1), (1, 2), (4, 2)] {
+        let launch = match index {
+            1 => affine(&simulator).in_out(&mut data).again(earlier).value(2f32).bytes(&[0u8; 2]).value(0i64),
+            _ => affine(&simulator).in_out(&mut data).again(0).value(2f32).bytes(&[0u8; 2]).again(earlier),
+        };
+        assert_eq!(launch.launch(1, 32).expect_err("no buffer"), LaunchError::NoBuffer { index, earlier });
+    }
+}
+
+#[test]
+fn memory_is_checked_on_request() {
+    let cubin = compiled(AFFINE);
+    let run = |checks: bool| {
+        let simulator = Simulator::builder().check_memory(checks).build(&cubin).expect("it loads");
+        let (mut out, mut nothing) = ([0f32; 32], [0f32; 32]);
+        let launch = affine(&simulator).output(&mut out).output(&mut nothing).value(1f32);
+        launch.bytes(&[0u8; 2]).value(0i64).launch(1, 32).expect("it runs").findings
+    };
+    assert_eq!(run(false), []);
+    let found = run(true);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((finding.kind, finding.is_error, finding.earlier.is_none()), ("uninitialised", true, true));
+    assert_eq!((finding.access.function.as_str(), finding.access.access), ("affine", "read"));
+    assert!(finding.access.instruction.contains("LDG"), "{finding}");
+    let line = AFFINE.lines().position(|line| line.contains("ld.global")).expect("it loads") as u32 + 1;
+    assert_eq!(finding.access.source, Some(("k.ptx".to_owned(), line)));
+    assert!(finding.to_string().contains(&format!("k.ptx:{line}")), "{finding}");
+}
+
+#[test]
+fn parameters_and_lines_are_known() {
+    let cubin = compiled(AFFINE);
+    let places = |cubin: &Cubin| -> Vec<(u32, u32, Option<&str>)> {
+        let parameters = cubin.parameters("affine").expect("it is there");
+        parameters.iter().map(|parameter| (parameter.offset, parameter.size, parameter.ty)).collect()
+    };
+    let known = [(0, 8, Some("u64")), (8, 8, Some("u64")), (16, 4, Some("f32")), (20, 2, None), (24, 8, Some("s64"))];
+    assert_eq!(places(&cubin), known);
+    assert_eq!(cubin.parameters("other"), None);
+    let store = AFFINE.lines().position(|line| line.contains("st.global")).expect("it stores") as u32 + 1;
+    assert!(cubin.lines("affine").iter().any(|(_, line)| *line == store));
+    assert!(cubin.lines("affine").is_sorted_by_key(|(offset, _)| *offset));
+    // Of a file only places are known.
+    let again = Cubin::from_bytes(cubin.as_bytes()).expect("a cubin");
+    assert_eq!(places(&again), known.map(|(offset, size, _)| (offset, size, None)));
+    assert_eq!(again.lines("affine"), []);
 }
 
 const STOPS: &str = ".version 8.0\n.target sm_80\n.address_size 64

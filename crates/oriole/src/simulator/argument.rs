@@ -65,13 +65,15 @@ pub(super) enum Value<'a> {
     Input(&'a [u8]),
     Output(&'a mut [u8]),
     InOut(&'a mut [u8]),
+    /// The address that the argument at this position got.
+    Again(usize),
 }
 
 impl Argument<'_> {
     fn size(&self) -> usize {
         match &self.value {
             Value::Bytes(bytes) => bytes.len(),
-            Value::Input(_) | Value::Output(_) | Value::InOut(_) => size_of::<u64>(),
+            Value::Input(_) | Value::Output(_) | Value::InOut(_) | Value::Again(_) => size_of::<u64>(),
         }
     }
 

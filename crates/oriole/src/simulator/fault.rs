@@ -65,6 +65,10 @@ pub struct Fault {
     pub kind: FaultKind,
     /// What went wrong, with addresses, registers and the like.
     pub message: String,
+    /// The kernel that was launched.
+    pub kernel: String,
+    /// The address that was accessed, in its own space, where the fault is one of an access.
+    pub address: Option<u64>,
     /// Coordinates of the block.
     pub block: [u32; 3],
     /// Coordinates of the (first) thread concerned.
@@ -93,6 +97,8 @@ impl Fault {
         Fault {
             kind: FaultKind::of(&kind),
             message: kind.to_string(),
+            kernel: place.kernel,
+            address: address(&kind),
             block: place.block,
             thread: place.thread,
             offset: place.pc,
@@ -101,6 +107,14 @@ impl Fault {
             printed,
             text,
         }
+    }
+}
+
+/// The address that an access went to.
+fn address(kind: &Inner) -> Option<u64> {
+    match kind {
+        Inner::IllegalAddress { address, .. } | Inner::Misaligned { address, .. } => Some(*address),
+        _ => None,
     }
 }
 
@@ -152,6 +166,14 @@ pub enum LaunchError {
         expected: usize,
         /// Bytes of the argument.
         given: usize,
+    },
+    /// [`KernelLaunch::again`](crate::KernelLaunch::again) names an argument that is no buffer, or no earlier one.
+    #[error("argument {index}: argument {earlier} is no earlier buffer")]
+    NoBuffer {
+        /// Position from 0.
+        index: usize,
+        /// The position named.
+        earlier: usize,
     },
     /// No device could run a launch of this shape, or not this kernel's.
     #[error("{0}")]

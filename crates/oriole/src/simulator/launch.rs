@@ -3,10 +3,12 @@
 use super::Simulator;
 use super::argument::{Argument, Scalar, Value};
 use super::fault::LaunchError;
+use super::finding::Finding;
 use super::report::LaunchReport;
 use oriole_codegen::Meaning;
 use oriole_device::argument::Slot;
 use oriole_device::{Launch, Memory};
+use oriole_sim::{CheckReport, Checks, RunError, RunReport};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Sizes in x, y and z; made of one number, two or three.
@@ -101,6 +103,12 @@ impl<'a> KernelLaunch<'a> {
         self.with(Meaning::Integer, "the address of a buffer".to_owned(), Value::InOut(data.as_mut_bytes()))
     }
 
+    /// The buffer of the argument at position `index`, an earlier one: both parameters get its address. Whether there is
+    /// one is checked with everything else.
+    pub fn again(self, index: usize) -> Self {
+        self.with(Meaning::Integer, "the address of a buffer".to_owned(), Value::Again(index))
+    }
+
     /// Bytes of dynamic shared memory.
     pub fn shared_bytes(mut self, bytes: u32) -> Self {
         self.shared_bytes = bytes;
@@ -122,12 +130,11 @@ impl<'a> KernelLaunch<'a> {
         if arguments.len() != slots.len() {
             return Err(LaunchError::ArgumentCount { expected: slots.len(), given: arguments.len() });
         }
-        let mut memory = Memory::new();
+        let mut placed = Placed::default();
         let mut params = Vec::new();
-        let mut results = Vec::new();
         for (index, (argument, slot)) in arguments.into_iter().zip(slots).enumerate() {
             argument.check(index, slot, simulator.cubin.origin.parameter_type(kernel, index))?;
-            let bytes = place(index, argument.value, &mut memory, &mut results);
+            let bytes = placed.place(index, argument.value)?;
             let end = slot.offset as usize + bytes.len();
             params.resize(end.max(params.len()), 0);
             params[slot.offset as usize..end].copy_from_slice(&bytes);
@@ -139,34 +146,76 @@ impl<'a> KernelLaunch<'a> {
             shared_bytes: self.shared_bytes,
             params,
         };
-        let report = simulator.inner.launch(kernel, &launch, &mut memory);
+        let (found, report) = simulator.run(kernel, &launch, &mut placed);
         let report = report.map_err(|error| LaunchError::new(error, &simulator.cubin))?;
-        for (address, data) in results {
-            // Nothing takes allocations away.
-            if let Some(bytes) = memory.read(address, data.len() as u64) {
-                data.copy_from_slice(&bytes);
-            }
-        }
-        Ok(LaunchReport::new(report))
+        placed.write_back();
+        Ok(LaunchReport::new(report, found.findings.into_iter().map(|found| Finding::new(found, &simulator.cubin))))
     }
 }
 
-/// Puts an argument into device memory; its bytes among the parameters.
-fn place<'a>(index: usize, value: Value<'a>, memory: &mut Memory, results: &mut Vec<(u64, &'a mut [u8])>) -> Vec<u8> {
-    let name = format!("argument {index}");
-    let address = match value {
-        Value::Bytes(bytes) => return bytes,
-        Value::Input(data) => memory.allocate_with(&name, data),
-        Value::Output(data) => {
-            let address = memory.allocate(&name, data.len() as u64);
-            results.push((address, data));
-            address
+impl Simulator {
+    fn run(
+        &self,
+        kernel: &str,
+        launch: &Launch,
+        placed: &mut Placed<'_>,
+    ) -> (CheckReport, Result<RunReport, RunError>) {
+        if !self.checks_memory {
+            return (CheckReport::default(), self.inner.launch(kernel, launch, &mut placed.memory));
         }
-        Value::InOut(data) => {
-            let address = memory.allocate_with(&name, data);
-            results.push((address, data));
-            address
+        let checks = Checks { race: true, init: true, bounds: true };
+        self.inner.launch_checked(kernel, launch, &mut placed.memory, checks, &placed.undefined)
+    }
+}
+
+/// Arguments in device memory.
+#[derive(Default)]
+struct Placed<'a> {
+    memory: Memory,
+    /// By argument: the address, where it is a buffer.
+    addresses: Vec<Option<u64>>,
+    /// Where results lie, and where they go.
+    results: Vec<(u64, &'a mut [u8])>,
+    /// Parts of memory that nobody has given contents: address and size.
+    undefined: Vec<(u64, u64)>,
+}
+
+impl<'a> Placed<'a> {
+    /// Puts an argument into device memory; its bytes among the parameters.
+    fn place(&mut self, index: usize, value: Value<'a>) -> Result<Vec<u8>, LaunchError> {
+        let name = format!("argument {index}");
+        let address = match value {
+            Value::Bytes(bytes) => {
+                self.addresses.push(None);
+                return Ok(bytes);
+            }
+            Value::Input(data) => self.memory.allocate_with(&name, data),
+            Value::Output(data) => {
+                let address = self.memory.allocate(&name, data.len() as u64);
+                self.undefined.push((address, data.len() as u64));
+                self.results.push((address, data));
+                address
+            }
+            Value::InOut(data) => {
+                let address = self.memory.allocate_with(&name, data);
+                self.results.push((address, data));
+                address
+            }
+            Value::Again(earlier) => {
+                let address = self.addresses.get(earlier).copied().flatten();
+                address.ok_or(LaunchError::NoBuffer { index, earlier })?
+            }
+        };
+        self.addresses.push(Some(address));
+        Ok(address.to_le_bytes().to_vec())
+    }
+
+    fn write_back(self) {
+        for (address, data) in self.results {
+            // Nothing takes allocations away.
+            if let Some(bytes) = self.memory.read(address, data.len() as u64) {
+                data.copy_from_slice(&bytes);
+            }
         }
-    };
-    address.to_le_bytes().to_vec()
+    }
 }

@@ -2,11 +2,13 @@
 
 mod argument;
 mod fault;
+mod finding;
 mod launch;
 mod report;
 
 pub use argument::Scalar;
 pub use fault::{Fault, FaultKind, LaunchError};
+pub use finding::{Finding, MemoryAccess};
 pub use launch::{Dim, KernelLaunch};
 pub use report::{LaunchReport, Timing};
 
@@ -22,12 +24,13 @@ use std::time::Duration;
 pub struct Simulator {
     inner: oriole_sim::Simulator,
     cubin: Cubin,
+    checks_memory: bool,
 }
 
 impl Simulator {
     /// Settings to start from: not strict, no timing, no limits, as many host threads as there are cores.
     pub fn builder() -> SimulatorBuilder {
-        SimulatorBuilder { options: Options::default() }
+        SimulatorBuilder { options: Options::default(), checks_memory: false }
     }
 
     /// Loads a cubin with the default settings.
@@ -50,6 +53,7 @@ impl fmt::Debug for Simulator {
 #[must_use]
 pub struct SimulatorBuilder {
     options: Options,
+    checks_memory: bool,
 }
 
 impl SimulatorBuilder {
@@ -63,6 +67,13 @@ impl SimulatorBuilder {
     /// Estimates too how long a launch would take on a device ([`LaunchReport::timing`]).
     pub fn timing(mut self, timing: bool) -> Self {
         self.options.timing = timing;
+        self
+    }
+
+    /// Looks for races in shared memory, reads of what was never written and accesses outside of variables
+    /// ([`LaunchReport::findings`]). Findings do not end a launch. The blocks run on one host thread then.
+    pub fn check_memory(mut self, check: bool) -> Self {
+        self.checks_memory = check;
         self
     }
 
@@ -97,6 +108,6 @@ impl SimulatorBuilder {
     pub fn build(self, cubin: &Cubin) -> Result<Simulator, CubinError> {
         let inner = oriole_sim::Simulator::new(cubin.parsed(), self.options);
         let inner = inner.map_err(|error| CubinError(error.to_string()))?;
-        Ok(Simulator { inner, cubin: cubin.clone() })
+        Ok(Simulator { inner, cubin: cubin.clone(), checks_memory: self.checks_memory })
     }
 }

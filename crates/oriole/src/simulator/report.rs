@@ -1,5 +1,6 @@
 //! What a launch leaves besides its buffers.
 
+use super::finding::Finding;
 use oriole_sim::{RunReport, TimingReport};
 
 /// A launch that came to its end.
@@ -18,6 +19,9 @@ pub struct LaunchReport {
     pub thread_instructions: u64,
     /// The estimate, if [`SimulatorBuilder::timing`](crate::SimulatorBuilder::timing) asked for it.
     pub timing: Option<Timing>,
+    /// What the checks of memory found, if [`SimulatorBuilder::check_memory`](crate::SimulatorBuilder::check_memory) asked
+    /// for them.
+    pub findings: Vec<Finding>,
 }
 
 /// How long a launch would take on a device, by the cycle model of `docs/timing.md`.
@@ -39,7 +43,7 @@ pub struct Timing {
 }
 
 impl LaunchReport {
-    pub(super) fn new(report: RunReport) -> LaunchReport {
+    pub(super) fn new(report: RunReport, findings: impl Iterator<Item = Finding>) -> LaunchReport {
         LaunchReport {
             printed: report.printed,
             blocks: report.statistics.blocks,
@@ -47,6 +51,7 @@ impl LaunchReport {
             warp_instructions: report.statistics.warp_instructions,
             thread_instructions: report.statistics.thread_instructions,
             timing: report.timing.map(|timing| Timing::new(&timing)),
+            findings: findings.collect(),
         }
     }
 }

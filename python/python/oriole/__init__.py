@@ -1,0 +1,39 @@
+"""Oriole: PTX or LLVM IR to a cubin, and a simulator that runs it. No GPU, no NVIDIA software.
+
+>>> import numpy as np, oriole
+>>> compiled = oriole.compile(ptx, arch="sm_90")          # doctest: +SKIP
+>>> x, y = np.ones(1000, np.float32), np.zeros(1000, np.float32)
+>>> oriole.launch(compiled, "saxpy", 4, 256, 2.0, x, y, 1000)  # doctest: +SKIP
+
+`compile` gives a `Compiled`, `launch` a `Report`; `kernel` makes something that is launched as `k[grid, block](*args)`.
+What goes wrong is a `CompileError`, a `KernelFault` (with `LaunchTimeout` and `CheckError`), or, where an argument makes no
+sense, a `TypeError` or `ValueError`.
+"""
+
+from ._compile import Compiled, Kernel, Live, Parameter, compile, disassemble
+from ._errors import Access, CheckError, CompileError, Diagnostic, Finding, KernelFault, LaunchTimeout, Note
+from ._launch import Launcher, Report, Timing, kernel, launch
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Access",
+    "CheckError",
+    "CompileError",
+    "Compiled",
+    "Diagnostic",
+    "Finding",
+    "Kernel",
+    "KernelFault",
+    "LaunchTimeout",
+    "Launcher",
+    "Live",
+    "Note",
+    "Parameter",
+    "Report",
+    "Timing",
+    "compile",
+    "disassemble",
+    "kernel",
+    "launch",
+]

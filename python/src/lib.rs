@@ -1,0 +1,23 @@
+//! The compiled half of the Python package `oriole`: [`oriole`]'s compiler and simulator with Python's types.
+//!
+//! What users see is in `python/oriole`: it turns arguments into bytes and dictionaries into classes. Nothing here is
+//! called by them.
+
+mod compile;
+mod errors;
+mod interrupt;
+mod launch;
+mod module;
+
+use pyo3::prelude::*;
+
+/// The extension module `oriole._oriole`.
+#[pymodule]
+mod _oriole {
+    #[pymodule_export]
+    use super::compile::compile;
+    #[pymodule_export]
+    use super::launch::launch;
+    #[pymodule_export]
+    use super::module::{Module, disassemble};
+}

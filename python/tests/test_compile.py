@@ -1,0 +1,156 @@
+"""Compiling: what there is of a module, and what goes wrong."""
+
+import pytest
+from kernels import HEADER, SAXPY, TWICE_LLVM, reduction
+
+import oriole
+
+
+def test_a_module_has_its_kernels_and_their_needs(saxpy: oriole.Compiled) -> None:
+    assert saxpy.target == "sm_90"
+    assert saxpy.cubin[:4] == b"\x7fELF"
+    (kernel,) = saxpy.kernels
+    assert kernel == saxpy.kernel("saxpy")
+    assert 4 <= kernel.registers <= 32
+    assert (kernel.spill_stores, kernel.spill_loads, kernel.shared_bytes) == (0, 0, 0)
+    places = [(parameter.offset, parameter.size, parameter.type) for parameter in kernel.parameters]
+    assert places == [(0, 4, "f32"), (8, 8, "u64"), (16, 8, "u64"), (24, 4, "u32")]
+    assert oriole.compile(reduction()).kernel("reduce").shared_bytes >= 1024
+    with pytest.raises(ValueError, match="no kernel 'other'; the module has: saxpy"):
+        saxpy.kernel("other")
+
+
+def test_the_log_reads_like_that_of_ptxas(saxpy: oriole.Compiled) -> None:
+    lines = saxpy.log.splitlines()
+    assert lines[0] == "ptxas info    : 0 bytes gmem"
+    assert lines[1] == "ptxas info    : Compiling entry function 'saxpy' for 'sm_90'"
+    assert lines[3] == "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
+    assert lines[4].startswith(f"ptxas info    : Used {saxpy.kernels[0].registers} registers, used 0 barriers")
+
+
+def test_code_is_shown_as_text_and_for_notebooks(saxpy: oriole.Compiled) -> None:
+    sass = saxpy.sass()
+    assert "FFMA" in sass and "STG.E" in sass
+    assert saxpy.sass("saxpy") == sass == oriole.disassemble(saxpy.cubin) == oriole.disassemble(saxpy)
+    page = saxpy._repr_html_()
+    assert page.count("<table") == 2 and "saxpy" in page
+    store = SAXPY.splitlines().index("    st.global.f32 [%y], %w;") + 1
+    assert any("STG.E" in row and f">{store}<" in row for row in page.split("<tr>"))
+    # Every instruction has its row.
+    assert page.count("<tr>") == 2 + 1 + sum(line.strip() != "" for line in sass.strip().splitlines()[1:])
+
+
+def test_live_registers_are_counted_on_request(saxpy: oriole.Compiled) -> None:
+    counted = oriole.compile(SAXPY, file_name="saxpy.ptx", live=True)
+    assert counted.cubin == saxpy.cubin and saxpy.kernels[0].live == ()
+    (kernel,) = counted.kernels
+    peak = max(at.registers for at in kernel.live)
+    assert 0 < peak <= kernel.registers
+    assert any(at.line is not None and "FFMA" in at.instruction for at in kernel.live)
+    page = counted._repr_html_()
+    assert page.count("<table") == 3 and f"at most {peak}" in page and "bold" in page
+
+
+def test_what_names_hold_is_no_markup() -> None:
+    page = oriole.compile(HEADER + ".visible .entry k() { ret; }", file_name="<b>")._repr_html_()
+    assert "<b>" not in page
+    assert oriole.compile(HEADER)._repr_html_().count("<table") == 1
+
+
+def test_cubins_are_saved(saxpy: oriole.Compiled, tmp_path) -> None:
+    path = tmp_path / "saxpy.cubin"
+    saxpy.save(path)
+    assert path.read_bytes() == saxpy.cubin
+    with pytest.raises(OSError):
+        saxpy.save(tmp_path / "no" / "folder")
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"])
+def test_targets(arch: str) -> None:
+    assert oriole.compile(SAXPY, arch=arch).target == arch
+
+
+def test_settings_have_effect() -> None:
+    default = oriole.compile(SAXPY)
+    assert oriole.compile(SAXPY).cubin == default.cubin == oriole.compile(SAXPY.encode() + b"\0").cubin
+    assert oriole.compile(SAXPY, None).target == "sm_80"
+    assert oriole.compile(SAXPY, opt_level=0).cubin != default.cubin
+    assert b".debug_line" in oriole.compile(SAXPY, lineinfo=True).cubin
+    assert b".debug_info" in oriole.compile(SAXPY, debug=True).cubin
+    two = SAXPY + SAXPY[len(HEADER) :].replace("saxpy", "other")
+    assert [kernel.name for kernel in oriole.compile(two).kernels] == ["saxpy", "other"]
+    assert [kernel.name for kernel in oriole.compile(two, entries=["other"]).kernels] == ["other"]
+
+
+def test_products_and_sums_stay_apart_without_fmad() -> None:
+    separate = SAXPY.replace("fma.rn.f32 %w, %a, %v, %w;", "mul.f32 %v, %a, %v; add.f32 %w, %v, %w;")
+    assert "FFMA" in oriole.compile(separate).sass()
+    apart = oriole.compile(separate, fmad=False).sass()
+    assert "FFMA" not in apart and "FMUL" in apart and "FADD" in apart
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"arch": "sm_12"}, "sm_12"),
+        ({"opt_level": 4}, "opt_level"),
+        ({"opt_level": 3, "debug": True}, "debug"),
+        ({"knobs": {"nonsense": 1}}, "nonsense"),
+        ({"disabled_passes": ["nonsense"]}, "nonsense"),
+        ({"fast_compile": "much"}, "fast_compile"),
+        ({"language": "cuda"}, "language"),
+        ({"timeout": -1.0}, "timeout"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        oriole.compile(SAXPY, **settings)
+
+
+def test_settings_of_wrong_types() -> None:
+    with pytest.raises(TypeError, match="source"):
+        oriole.compile(7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="entries"):
+        oriole.compile(SAXPY, entries="saxpy")
+
+
+def test_errors_have_their_places() -> None:
+    with pytest.raises(oriole.CompileError) as caught:
+        oriole.compile(SAXPY.replace("st.global.f32", "st.global.f64"), file_name="wrong.ptx")
+    (diagnostic,) = caught.value.diagnostics
+    line = SAXPY.splitlines().index("    st.global.f32 [%y], %w;") + 1
+    assert (diagnostic.severity, diagnostic.line) == ("error", line)
+    assert diagnostic.column is not None and diagnostic.column > 4
+    assert diagnostic.message and diagnostic.rule and diagnostic.notes
+    said = str(caught.value)
+    assert f"wrong.ptx:{line}:" in said and "st.global.f64 [%y], %w;" in said
+
+
+def test_every_error_is_told() -> None:
+    with pytest.raises(oriole.CompileError) as caught:
+        oriole.compile(HEADER + ".visible .entry k() {\n    mov.u32 %a, 1;\n    mov.u32 %b, 1;\n    ret;\n}\n")
+    assert [diagnostic.line for diagnostic in caught.value.diagnostics] == [5, 6]
+
+
+def test_errors_that_no_place_is_to_blame_for() -> None:
+    with pytest.raises(oriole.CompileError, match="no kernel 'other'; the module has: saxpy") as caught:
+        oriole.compile(SAXPY, entries=["other"])
+    assert caught.value.diagnostics == ()
+    with pytest.raises(oriole.CompileError):
+        oriole.compile("")
+
+
+def test_llvm_ir_is_recognised() -> None:
+    compiled = oriole.compile(TWICE_LLVM)
+    assert compiled.kernels[0].name == "twice"
+    assert compiled.cubin == oriole.compile(TWICE_LLVM.encode(), language="llvm").cubin
+    assert oriole.compile("// PTX; no module\n" + SAXPY).kernels[0].name == "saxpy"
+    with pytest.raises(oriole.CompileError) as caught:
+        oriole.compile(TWICE_LLVM.replace("mul i32", "mull i32"))
+    assert caught.value.diagnostics[0].line == 8
+
+
+def test_what_is_no_cubin_is_refused() -> None:
+    for call in (oriole.disassemble, lambda cubin: oriole.launch(cubin, "k", 1, 1)):
+        with pytest.raises(ValueError):
+            call(b"no cubin")
