@@ -2,38 +2,59 @@
 
 use oriole_codegen::{Compiled, PassCount, Resources, kernels, resources, variable_bytes};
 use oriole_ori::dump::Statistics;
-use oriole_ori::{FuncId, MemSpace};
+use oriole_ori::{FuncId, Function, MemSpace};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The lines that ptxas prints with `-v`: the module's memory, then each kernel, the last one first.
-pub(crate) fn verbose(compiled: &Compiled, time: Duration) -> String {
-    let mut out = String::new();
-    let global = variable_bytes(compiled, MemSpace::Global);
-    let constant = variable_bytes(compiled, MemSpace::Const);
-    let constant = if constant > 0 { format!(", {constant} bytes cmem[3]") } else { String::new() };
-    for note in compiled.allocation.functions.values().flat_map(|function| &function.own.notes) {
-        let _ = writeln!(out, "ptxas info    : {note}");
+/// The lines that ptxas prints with `-v` but for the time, which is another one each time.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Verbose {
+    /// Notes, and the module's memory.
+    module: String,
+    /// The lines of each kernel, the last one first.
+    kernels: Vec<String>,
+}
+
+impl Verbose {
+    /// Of a module.
+    pub(crate) fn of(compiled: &Compiled) -> Verbose {
+        let mut module = String::new();
+        let global = variable_bytes(compiled, MemSpace::Global);
+        let constant = variable_bytes(compiled, MemSpace::Const);
+        let constant = if constant > 0 { format!(", {constant} bytes cmem[3]") } else { String::new() };
+        for note in compiled.allocation.functions.values().flat_map(|function| &function.own.notes) {
+            let _ = writeln!(module, "ptxas info    : {note}");
+        }
+        let _ = writeln!(module, "ptxas info    : {global} bytes gmem{constant}");
+        let mut listed: Vec<_> = kernels(&compiled.module).collect();
+        listed.reverse();
+        let lines = |(id, func): (FuncId, &Function)| Some(kernel(compiled, func.name(), &resources(compiled, id)?));
+        Verbose { module, kernels: listed.into_iter().filter_map(lines).collect() }
     }
-    let _ = writeln!(out, "ptxas info    : {global} bytes gmem{constant}");
-    let milliseconds = time.as_secs_f64() * 1e3 / kernels(&compiled.module).count().max(1) as f64;
-    let mut listed: Vec<_> = kernels(&compiled.module).collect();
-    listed.reverse();
-    for (id, func) in listed {
-        let Some(resources) = resources(compiled, id) else { continue };
-        let name = func.name();
-        let _ = writeln!(out, "ptxas info    : Compiling entry function '{name}' for '{}'", compiled.target);
-        let _ = writeln!(out, "ptxas info    : Function properties for {name}");
-        let spills = resources.spills;
-        let _ = writeln!(
-            out,
-            "    {} bytes stack frame, {} bytes spill stores, {} bytes spill loads",
-            resources.frame_bytes, spills.stores, spills.loads
-        );
-        let _ = writeln!(out, "ptxas info    : {}", used(&resources));
-        let _ = writeln!(out, "ptxas info    : Compile time = {milliseconds:.3} ms");
+
+    /// The lines, where all of it took `time`.
+    pub(crate) fn text(&self, time: Duration) -> String {
+        let milliseconds = time.as_secs_f64() * 1e3 / self.kernels.len().max(1) as f64;
+        let last = format!("ptxas info    : Compile time = {milliseconds:.3} ms\n");
+        let kernels = self.kernels.iter().flat_map(|lines| [lines.as_str(), &last]);
+        std::iter::once(self.module.as_str()).chain(kernels).collect()
     }
-    out
+}
+
+fn kernel(compiled: &Compiled, name: &str, resources: &Resources) -> String {
+    let spills = resources.spills;
+    format!(
+        "ptxas info    : Compiling entry function '{name}' for '{}'\n\
+         ptxas info    : Function properties for {name}\n    \
+         {} bytes stack frame, {} bytes spill stores, {} bytes spill loads\n\
+         ptxas info    : {}\n",
+        compiled.target,
+        resources.frame_bytes,
+        spills.stores,
+        spills.loads,
+        used(resources)
+    )
 }
 
 /// What `--warn-on-local-memory-usage` and `--warn-on-spills` have to say, in ptxas's words.

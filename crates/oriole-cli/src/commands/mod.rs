@@ -3,10 +3,18 @@
 mod arch;
 mod args;
 mod asm;
+mod batch;
+mod batch_args;
 mod bisect;
+mod cache;
+mod cache_command;
 mod check;
+mod colour;
 mod compile;
+mod completions;
+mod cuda_source;
 mod demo;
+mod diagnostics;
 mod diff;
 mod disasm;
 mod failure;
@@ -16,21 +24,26 @@ mod gpu;
 mod interpret;
 mod isa;
 mod launch;
+mod man;
 mod memcheck;
 mod nvptx;
 mod phases;
 mod ptx;
 mod run;
+mod targets;
 mod timing;
 mod unfinished;
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
+pub(crate) use diagnostics::Severity;
 use std::process::ExitCode;
 
 /// Run the command that the process's arguments name.
 pub fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let cli = parsed();
+    colour::choose(cli.global.color);
+    let done = match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::Diff(args) => diff::run(&args),
@@ -44,9 +57,19 @@ pub fn main() -> ExitCode {
         Command::Bisect(args) => bisect::run(&args),
         Command::Phases(args) => phases::run(&args),
         Command::Isa(args) => isa::run(&args),
+        Command::Cache(args) => cache_command::run(&args),
+        Command::Targets(args) => targets::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// The process's arguments. What clap says of them goes by their `--color`.
+fn parsed() -> Cli {
+    let grammar = Cli::command().color(colour::of_arguments(std::env::args_os()));
+    Cli::from_arg_matches(&grammar.get_matches()).unwrap_or_else(|error| error.exit())
 }
