@@ -29,7 +29,7 @@ fn one_wrong_file_among_three() {
     assert!(!scratch.path("out/wrong.cubin").exists());
     // A line with the place, then what `compile` says of the file alone.
     let single = scratch.says("compile wrong.ptx -o wrong.cubin", 1);
-    assert!(said.contains(&format!("failed: wrong.ptx:6:20\n{}", single.trim_end())), "{said}\n{single}");
+    assert!(said.contains(&format!("failed: wrong.ptx:6:19\n{}", single.trim_end())), "{said}\n{single}");
     assert!(said.contains("1 of 4 files"), "{said}");
 
     let rows = json(&output);
@@ -53,7 +53,8 @@ fn one_wrong_file_among_three() {
 #[test]
 fn figures() {
     let scratch = Scratch::with_three();
-    let shared = kernel("kernel_s", 1, 2).replace("ret;", ".shared .b8 room[640];\nst.shared.u32 [room+636], 1;\nret;");
+    let shared =
+        kernel("kernel_s", 1, 2).replace("ret;", ".shared .align 4 .b8 room[640];\nst.shared.u32 [room+636], 1;\nret;");
     scratch.write("s.ptx", shared);
     let rows = json(&scratch.run("compile a.ptx s.ptx --out-dir out --json -q"));
     for (row, name) in rows.iter().zip(["a", "s"]) {

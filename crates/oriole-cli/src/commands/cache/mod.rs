@@ -23,7 +23,7 @@ use oriole_codegen::CompileOptions;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{Error, ErrorKind, Write};
+use std::io::{Error, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,17 +66,24 @@ impl Cache {
                 None => Ok(None),
             };
         };
-        let made = std::fs::create_dir_all(&folder).and_then(|()| compiler::identity(&folder));
+        let made = std::fs::create_dir_all(&folder).map_err(|error| format!("the folder cannot be made: {error}"));
+        let compiler = made.and_then(|()| {
+            compiler::identity(&folder).map_err(|error| format!("which compiler this is cannot be found out: {error}"))
+        });
+        let (compiler, problem) = match compiler {
+            Ok(hash) => (hash, None),
+            Err(reason) => (Hash::from_bytes([0; blake3::OUT_LEN]), Some(reason)),
+        };
         let cache = Cache {
-            most_bytes: args.cache_size.unwrap_or(DEFAULT_BYTES),
-            compiler: *made.as_ref().unwrap_or(&Hash::from_bytes([0; blake3::OUT_LEN])),
             folder,
+            most_bytes: args.cache_size.unwrap_or(DEFAULT_BYTES),
+            compiler,
             problem: OnceLock::new(),
             hits: AtomicUsize::new(0),
             misses: AtomicUsize::new(0),
         };
-        if let Err(error) = made {
-            cache.give_up(error);
+        if let Some(problem) = problem {
+            cache.give_up(problem);
         }
         Ok(Some(cache))
     }
@@ -124,23 +131,18 @@ impl Cache {
         }
         match self.write(&place.key, &bytes) {
             Ok(()) => size::added(&self.folder, bytes.len() as u64, self.most_bytes),
-            Err(error) => self.give_up(error),
+            Err(error) => self.give_up(format!("the folder cannot be written: {error}")),
         }
     }
 
     fn write(&self, key: &Hash, bytes: &[u8]) -> Result<(), Error> {
         let mut file = names::unfinished(&self.folder)?;
-        file.write_all(bytes)?;
+        // The file's own errors: those of the wrapper name the temporary file.
+        file.as_file_mut().write_all(bytes)?;
         file.persist(self.folder.join(names::entry(key))).map(drop).map_err(|error| error.error)
     }
 
-    fn give_up(&self, error: Error) {
-        let reason: &dyn Display = match error.kind() {
-            // What the system calls it is a puzzle to who does not know that folders of the cache are made.
-            ErrorKind::NotFound => &"the folder is gone",
-            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => &"it is no folder",
-            _ => &error,
-        };
+    fn give_up(&self, reason: impl Display) {
         // Another thread was first: its reason will do.
         let _ = self.problem.set(format!("cache {}: {reason}; going on without it", self.folder.display()));
     }
