@@ -34,6 +34,10 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
 
 fn compile_one(args: &CompileArgs) -> Result<(), Failure> {
     let start = Instant::now();
+    // clap lets what an argument requires be absent where it conflicts with another that is there: -o.
+    if args.batch.json {
+        return Err(usage("--json: needs --out-dir DIR"));
+    }
     let (input, output) = match (args.input.as_slice(), &args.output) {
         ([input], Some(output)) => (input, output),
         ([_, another, ..], _) => {

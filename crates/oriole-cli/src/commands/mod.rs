@@ -71,5 +71,5 @@ pub fn main() -> ExitCode {
 /// The process's arguments. What clap says of them goes by their `--color`.
 fn parsed() -> Cli {
     let grammar = Cli::command().color(colour::of_arguments(std::env::args_os()));
-    Cli::from_arg_matches(&grammar.get_matches()).unwrap_or_else(|error| error.exit())
+    Cli::from_arg_matches_mut(&mut grammar.get_matches()).unwrap_or_else(|error| error.exit())
 }
