@@ -7,6 +7,7 @@ pub mod fuzz;
 pub mod nvdisasm;
 mod phase_index;
 mod pressure;
+mod product;
 mod report;
 mod statistics;
 mod timings;

@@ -2,45 +2,60 @@
 
 use oriole_codegen::{Compiled, PassCount, Resources, kernels, resources, variable_bytes};
 use oriole_ori::dump::Statistics;
-use oriole_ori::{FuncId, FunctionKind, MemSpace};
+use oriole_ori::{FuncId, Function, FunctionKind, MemSpace};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The lines that ptxas prints with `-v`: the module's memory, in an object file each function that is no kernel, then each kernel, the
-/// last one first.
-pub(crate) fn verbose(compiled: &Compiled, relocatable: bool, time: Duration) -> String {
-    let mut out = String::new();
-    let global = variable_bytes(compiled, MemSpace::Global);
-    let constant = variable_bytes(compiled, MemSpace::Const);
-    let constant = if constant > 0 { format!(", {constant} bytes cmem[3]") } else { String::new() };
-    let functions: Vec<_> = compiled.allocation.functions.values().collect();
-    for note in functions.into_iter().rev().flat_map(|function| &function.own.notes) {
-        let _ = writeln!(out, "ptxas info    : {note}");
+/// The lines that ptxas prints with `-v` but for the time, which is another one each time.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Verbose {
+    /// Notes, and the module's memory.
+    module: String,
+    /// The lines of functions in object files, then of each kernel, the last one first.
+    functions: Vec<String>,
+}
+
+impl Verbose {
+    /// Of a module; of an object file also its functions that are no kernels.
+    pub(crate) fn of(compiled: &Compiled, relocatable: bool) -> Verbose {
+        let mut module = String::new();
+        let global = variable_bytes(compiled, MemSpace::Global);
+        let constant = variable_bytes(compiled, MemSpace::Const);
+        let constant = if constant > 0 { format!(", {constant} bytes cmem[3]") } else { String::new() };
+        let allocated: Vec<_> = compiled.allocation.functions.values().collect();
+        for note in allocated.into_iter().rev().flat_map(|function| &function.own.notes) {
+            let _ = writeln!(module, "ptxas info    : {note}");
+        }
+        let _ = writeln!(module, "ptxas info    : {global} bytes gmem{constant}");
+        let mut listed: Vec<_> = kernels(&compiled.module).collect();
+        listed.reverse();
+        let lines = |(id, func): (FuncId, &Function)| Some(kernel(compiled, func.name(), &resources(compiled, id)?));
+        let callable = |(_, func): &(FuncId, &Function)| relocatable && func.kind() != FunctionKind::Entry;
+        let functions = compiled.module.functions.iter().filter(callable).map(|(id, func)| {
+            let spills = compiled.allocation.functions[id].own.spills;
+            properties(func.name(), func.frame().size(), [spills.stores, spills.loads])
+        });
+        Verbose { module, functions: functions.chain(listed.into_iter().filter_map(lines)).collect() }
     }
-    let _ = writeln!(out, "ptxas info    : {global} bytes gmem{constant}");
-    let milliseconds = time.as_secs_f64() * 1e3 / kernels(&compiled.module).count().max(1) as f64;
-    for (id, func) in
-        compiled.module.functions.iter().filter(|(_, func)| relocatable && func.kind() != FunctionKind::Entry)
-    {
-        let spills = compiled.allocation.functions[id].own.spills;
-        let _ = write!(out, "{}", properties(func.name(), func.frame().size(), [spills.stores, spills.loads]));
-        let _ = writeln!(out, "ptxas info    : Compile time = {milliseconds:.3} ms");
+
+    /// The lines, where all of it took `time`.
+    pub(crate) fn text(&self, time: Duration) -> String {
+        let milliseconds = time.as_secs_f64() * 1e3 / self.functions.len().max(1) as f64;
+        let last = format!("ptxas info    : Compile time = {milliseconds:.3} ms\n");
+        let functions = self.functions.iter().flat_map(|lines| [lines.as_str(), &last]);
+        std::iter::once(self.module.as_str()).chain(functions).collect()
     }
-    let mut listed: Vec<_> = kernels(&compiled.module).collect();
-    listed.reverse();
-    for (id, func) in listed {
-        let Some(resources) = resources(compiled, id) else { continue };
-        let name = func.name();
-        let _ = writeln!(out, "ptxas info    : Compiling entry function '{name}' for '{}'", compiled.target);
-        let _ = write!(
-            out,
-            "{}",
-            properties(name, resources.frame_bytes, [resources.spills.stores, resources.spills.loads])
-        );
-        let _ = writeln!(out, "ptxas info    : {}", used(&resources));
-        let _ = writeln!(out, "ptxas info    : Compile time = {milliseconds:.3} ms");
-    }
-    out
+}
+
+fn kernel(compiled: &Compiled, name: &str, resources: &Resources) -> String {
+    let spills = [resources.spills.stores, resources.spills.loads];
+    format!(
+        "ptxas info    : Compiling entry function '{name}' for '{}'\n{}ptxas info    : {}\n",
+        compiled.target,
+        properties(name, resources.frame_bytes, spills),
+        used(resources)
+    )
 }
 
 fn properties(name: &str, frame_bytes: u32, [stores, loads]: [u32; 2]) -> String {

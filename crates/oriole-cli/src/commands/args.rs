@@ -1,5 +1,6 @@
 //! The command line's grammar (`../shared/design/cli.md`), for clap.
 
+use super::batch_args::{BatchArgs, CacheArgs, CacheCommandArgs, CompletionsArgs, GlobalArgs, ManArgs, TargetsArgs};
 use super::ptxas::Words;
 use crate::timings::TimesForm;
 use crate::uniformity::UniformityForm;
@@ -14,6 +15,8 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
 }
 
 /// The subcommands. The grammar of one is made when its name is read: 3 % of a small compile went to the others'.
@@ -28,6 +31,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  oriole compile kernel.ptx -o kernel.cubin --arch sm_90 -v\n  \
                             oriole compile kernel.ll -o kernel.cubin --link libdevice.10.bc\n  \
                             oriole compile kernel.ptx -o kernel.cubin --pass-limit 12\n  \
+                            oriole compile *.ptx --out-dir cubins --cache ~/.cache/oriole\n  \
                             oriole compile --knob list=1")]
     Compile(CompileArgs),
     /// Show what each phase did to each function, from a folder that `compile --dump-all` wrote.
@@ -82,6 +86,18 @@ pub(crate) enum Command {
     /// Read the instruction-set data.
     #[command(after_help = "Examples:\n  oriole isa list --arch sm_90\n  oriole isa show FADD")]
     Isa(IsaArgs),
+    /// Say how much is in a folder of `compile --cache`, or empty it.
+    #[command(after_help = "Examples:\n  oriole cache ~/.cache/oriole\n  oriole cache ~/.cache/oriole --clear")]
+    Cache(CacheCommandArgs),
+    /// List the targets with what a multiprocessor of each offers.
+    #[command(after_help = "Example:\n  oriole targets --json")]
+    Targets(TargetsArgs),
+    /// Print the script that completes this command line in a shell.
+    #[command(after_help = "Example:\n  oriole completions bash > ~/.local/share/bash-completion/completions/oriole")]
+    Completions(CompletionsArgs),
+    /// Write a manual page for each command.
+    #[command(after_help = "Example:\n  oriole man ~/.local/share/man/man1 && man oriole-compile")]
+    Man(ManArgs),
 }
 
 #[derive(Debug, Args)]
@@ -93,12 +109,18 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
-    /// PTX, or LLVM assembly or bitcode; `-` for standard input.
+    /// PTX, or LLVM assembly or bitcode; `-` for standard input; several with --out-dir.
     #[arg(required_unless_present = "knob")]
-    pub(crate) input: Option<PathBuf>,
+    pub(crate) input: Vec<PathBuf>,
     /// Cubin to write, or `-` for standard output.
-    #[arg(short, long, required_unless_present = "knob")]
+    #[arg(short, long, required_unless_present_any = ["knob", "out_dir"])]
     pub(crate) output: Option<PathBuf>,
+    /// Several files at a time.
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
+    /// Where results are kept.
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     /// What to make of the module.
     #[command(flatten)]
     pub(crate) code: CodeArgs,
@@ -179,7 +201,7 @@ pub(crate) struct CodeArgs {
     /// Set what the phases go by: an int, a double or a bool; `oriole compile --knob list=1` prints them all.
     #[arg(long, value_name = "N=V")]
     pub(crate) knob: Vec<String>,
-    /// Threads that compile functions side by side; one by default. The bytes do not depend on it.
+    /// Threads that compile functions, or files, side by side; one by default for one file. The bytes do not depend on it.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Verify the IR after every phase.

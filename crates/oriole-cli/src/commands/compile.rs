@@ -1,9 +1,13 @@
 //! `oriole compile`.
 
 use super::args::{CodeArgs, CompileArgs};
-use super::failure::Failure;
-use super::{files, nvptx};
+use super::batch_args::DiagnosticsForm;
+use super::cache::{Cache, Sources};
+use super::diagnostics::{self, Record, Severity};
+use super::failure::{Failure, usage};
+use super::{batch, cuda_source, files, nvptx};
 use crate::phase_index::{self, Index};
+use crate::product::Product;
 use crate::uniformity::UniformityForm;
 use crate::{pressure, report, timings, uniformity};
 use oriole_codegen::{CompileError, CompileOptions, Compiled, DebugInfo};
@@ -14,52 +18,119 @@ use std::time::Instant;
 /// The setting of no knob, which asks for the table.
 const LIST_KNOBS: &str = "list=1";
 
-/// Compile a file and write the cubin.
+/// Compile a file and write the cubin, or several into a folder.
 pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
-    let start = Instant::now();
     if args.code.knob.iter().any(|setting| setting == LIST_KNOBS) {
         return files::write(Path::new("-"), knobs().as_bytes());
     }
-    let (Some(input), Some(output)) = (&args.input, &args.output) else {
-        return Err(usage("compile needs an input and -o OUTPUT"));
+    let done = if args.batch.out_dir.is_some() { batch::run(args) } else { compile_one(args) };
+    match args.batch.diagnostics {
+        DiagnosticsForm::Text => done,
+        DiagnosticsForm::Json => {
+            done.map_err(|failure| diagnostics::as_json(&failure, args.input.first().map(PathBuf::as_path)))
+        }
+    }
+}
+
+fn compile_one(args: &CompileArgs) -> Result<(), Failure> {
+    let start = Instant::now();
+    // clap lets what an argument requires be absent where it conflicts with another that is there: -o.
+    if args.batch.json {
+        return Err(usage("--json: needs --out-dir DIR"));
+    }
+    let (input, output) = match (args.input.as_slice(), &args.output) {
+        ([input], Some(output)) => (input, output),
+        ([_, another, ..], _) => {
+            let another = another.display();
+            return Err(usage(format!("{another}: -o is for one input; --out-dir DIR takes several")));
+        }
+        _ => return Err(usage("compile needs an input and -o OUTPUT")),
     };
     let outputs = [Some(output), args.dump_cfg.as_ref(), args.pressure.as_ref()].into_iter().flatten();
     files::keep_apart(nvptx::inputs(input, &args.code.ir), outputs.map(PathBuf::as_path))?;
     let form = args.pressure.as_deref().map(pressure_form).transpose()?;
+    let cache = if needs_internals(args) { None } else { Cache::open(&args.cache)? };
     let bytes = files::read(input)?;
     let options = options_of(args, input)?;
-    refuse_what_cannot_act(args, output, nvptx::is_llvm(input, &bytes))?;
-    let compiled = compile_with(input, &bytes, &args.code, &options)?;
-    for warning in compiled.allocation.warnings() {
-        eprintln!("warning: {warning}");
-    }
-    for warning in report::memory_warnings(&compiled, args.warn_on_spills, args.warn_on_local_memory_usage) {
-        eprintln!("warning: {warning}");
-    }
-    for remark in compiled.counts.remarks() {
-        eprintln!("info: {remark}");
-    }
-    show(args, &compiled)?;
-    if let (Some(path), Some(form)) = (&args.pressure, form) {
-        files::write(path, pressure::report(&compiled, form).as_bytes())?;
+    refuse_what_cannot_act(args, Some(output), nvptx::is_llvm(input, &bytes))?;
+    let (product, compiled) = match made(args, input, &bytes, &options, cache.as_ref())? {
+        Made::Found(product) => (product, None),
+        Made::Compiled(product, compiled) => (product, Some(compiled)),
+    };
+    say(args, input, &product.said.notes, cache.as_ref());
+    if let Some(compiled) = &compiled {
+        show(args, compiled)?;
+        if let (Some(path), Some(form)) = (&args.pressure, form) {
+            files::write(path, pressure::report(compiled, form).as_bytes())?;
+        }
     }
     if args.verbose {
-        eprint!("{}", report::verbose(&compiled, args.relocatable, start.elapsed()));
+        eprint!("{}", product.said.verbose.text(start.elapsed()));
+        if let Some(cache) = &cache {
+            eprintln!("{}", cache.counts());
+        }
     }
-    if args.code.pass_limit.is_some() {
-        eprintln!("{}", report::passes(&compiled.passes));
+    if let Some(compiled) = &compiled {
+        if args.code.pass_limit.is_some() {
+            eprintln!("{}", report::passes(&compiled.passes));
+        }
+        if let Some(form) = args.time_phases {
+            timings::print(&compiled.times, form);
+        }
     }
-    if let Some(form) = args.time_phases {
-        timings::print(&compiled.times, form);
-    }
-    files::write(output, &compiled.cubin)?;
+    files::write(output, &product.cubin)?;
     // The program ends here: the system takes all memory back at once.
     std::mem::forget(compiled);
     Ok(())
 }
 
-fn usage(error: impl std::fmt::Display) -> Failure {
-    Failure::Usage(format!("error: {error}"))
+/// How a cubin came about.
+pub(crate) enum Made {
+    /// It was in the cache.
+    Found(Product),
+    /// By compiling; the compiler's own data too.
+    Compiled(Product, Box<Compiled>),
+}
+
+/// The cubin of a file: from the cache, or by compiling, and then for the cache.
+pub(crate) fn made(
+    args: &CompileArgs,
+    input: &Path,
+    bytes: &[u8],
+    options: &CompileOptions,
+    cache: Option<&Cache>,
+) -> Result<Made, Failure> {
+    let sources = Sources { bytes, is_llvm: nvptx::is_llvm(input, bytes) };
+    let place = cache.and_then(|cache| Some((cache, cache.place(&sources, args, options)?)));
+    if let Some(product) = place.as_ref().and_then(|(cache, place)| cache.load(place)) {
+        return Ok(Made::Found(product));
+    }
+    let mut compiled = Box::new(compile_with(input, bytes, &args.code, options)?);
+    let product = Product::of(&mut compiled, args.relocatable, args.warn_on_spills, args.warn_on_local_memory_usage);
+    if let Some((cache, place)) = &place {
+        cache.store(place, args, &product);
+    }
+    Ok(Made::Compiled(product, compiled))
+}
+
+/// What a [`Product`] does not hold is asked for: the compiler has to run.
+fn needs_internals(args: &CompileArgs) -> bool {
+    let dumps = !args.dump_after.is_empty() || args.dump_all.is_some() || args.dump_cfg.is_some() || args.dump_rpo;
+    let reports = args.stats || args.pressure.is_some() || args.uniformity.is_some() || args.time_phases.is_some();
+    dumps || reports || args.code.pass_limit.is_some()
+}
+
+/// Warnings and remarks of a file, and what is wrong with the cache.
+fn say(args: &CompileArgs, input: &Path, notes: &[(Severity, String)], cache: Option<&Cache>) {
+    let problem = cache.and_then(Cache::problem).map(|problem| (Severity::Warning, problem.to_owned()));
+    let all: Vec<_> = notes.iter().cloned().chain(problem).filter(|_| !args.batch.quiet).collect();
+    match args.batch.diagnostics {
+        DiagnosticsForm::Text => all.iter().for_each(|(severity, text)| eprintln!("{}: {text}", severity.word())),
+        DiagnosticsForm::Json => {
+            let record = |(severity, text)| Record::new(Some(input), severity, text);
+            eprint!("{}", diagnostics::lines(&all.into_iter().map(record).collect::<Vec<_>>()));
+        }
+    }
 }
 
 /// What `--pressure` is to write, by the file's name.
@@ -83,7 +154,7 @@ fn knobs() -> String {
 }
 
 /// Options that would change nothing here are mistakes.
-fn refuse_what_cannot_act(args: &CompileArgs, output: &Path, is_llvm: bool) -> Result<(), Failure> {
+pub(crate) fn refuse_what_cannot_act(args: &CompileArgs, output: Option<&Path>, is_llvm: bool) -> Result<(), Failure> {
     let (code, ir) = (&args.code, &args.code.ir);
     let level = level(args);
     let contracts = |setting: &String| setting.split_once('=').is_some_and(|(name, _)| name == "contract");
@@ -108,7 +179,10 @@ fn refuse_what_cannot_act(args: &CompileArgs, output: &Path, is_llvm: bool) -> R
             dumps && args.uniformity == Some(UniformityForm::Json),
             "--uniformity=json: standard output cannot take both JSON and what else is printed",
         ),
-        (prints && output == Path::new("-"), "-o -: standard output cannot take both the cubin and what is printed"),
+        (
+            prints && output == Some(Path::new("-")),
+            "-o -: standard output cannot take both the cubin and what is printed",
+        ),
     ];
     match cases.iter().find(|(holds, _)| *holds) {
         Some((_, message)) => Err(usage(message)),
@@ -142,7 +216,7 @@ fn level(args: &CompileArgs) -> u8 {
     if args.debug { 0 } else { args.code.opt_level.unwrap_or(CompileOptions::default().opt_level) }
 }
 
-fn options_of(args: &CompileArgs, input: &Path) -> Result<CompileOptions, Failure> {
+pub(crate) fn options_of(args: &CompileArgs, input: &Path) -> Result<CompileOptions, Failure> {
     Ok(CompileOptions {
         opt_level: level(args),
         dump_after: args.dump_after.clone(),
@@ -186,6 +260,7 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
 }
 
 fn compile_with(path: &Path, bytes: &[u8], code: &CodeArgs, options: &CompileOptions) -> Result<Compiled, Failure> {
+    cuda_source::refuse(path, bytes)?;
     if nvptx::is_llvm(path, bytes) {
         let ast = nvptx::module(path, bytes, code, options)?;
         return oriole_codegen::compile_module(&ast, options).map_err(|error| failure(path, None, error));
@@ -197,9 +272,7 @@ fn compile_with(path: &Path, bytes: &[u8], code: &CodeArgs, options: &CompileOpt
 /// `text` is the PTX that places in errors mean, where there is one.
 fn failure(path: &Path, text: Option<&str>, error: CompileError) -> Failure {
     match (error, text) {
-        (CompileError::Source(diagnostics), Some(text)) => {
-            Failure::Rejected(super::ptx::render(path, text, &diagnostics))
-        }
+        (CompileError::Source(diagnostics), Some(text)) => super::ptx::failure(path, text, &diagnostics),
         (error @ (CompileError::Knob(_) | CompileError::Passes(_)), _) => usage(error),
         (other, _) => Failure::file(path, other),
     }

@@ -94,7 +94,8 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     }
     let target = behind_links(path)?;
     let mut temporary = Temporary::beside(&target)?;
-    temporary.file.write_all(bytes)?;
+    // The file's own errors: those of the wrapper name the temporary file.
+    temporary.file.as_file_mut().write_all(bytes)?;
     if let Some(there) = &existing {
         temporary.file.as_file().set_permissions(there.permissions())?;
     }

@@ -3,10 +3,18 @@
 mod arch;
 mod args;
 mod asm;
+mod batch;
+mod batch_args;
 mod bisect;
+mod cache;
+mod cache_command;
 mod check;
+mod colour;
 mod compile;
+mod completions;
+mod cuda_source;
 mod demo;
+mod diagnostics;
 mod diff;
 mod disasm;
 mod failure;
@@ -16,17 +24,20 @@ mod gpu;
 mod interpret;
 mod isa;
 mod launch;
+mod man;
 mod memcheck;
 mod nvptx;
 mod phases;
 mod ptx;
 mod ptxas;
 mod run;
+mod targets;
 mod timing;
 mod unfinished;
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
+pub(crate) use diagnostics::Severity;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -40,7 +51,9 @@ pub fn main() -> ExitCode {
     if Path::new(&own_name).file_stem().is_some_and(|name| name == PTXAS) {
         return ptxas::run(words);
     }
-    let done = match Cli::parse().command {
+    let cli = parsed();
+    colour::choose(cli.global.color);
+    let done = match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::Diff(args) => diff::run(&args),
@@ -55,9 +68,19 @@ pub fn main() -> ExitCode {
         Command::Bisect(args) => bisect::run(&args),
         Command::Phases(args) => phases::run(&args),
         Command::Isa(args) => isa::run(&args),
+        Command::Cache(args) => cache_command::run(&args),
+        Command::Targets(args) => targets::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// The process's arguments. What clap says of them goes by their `--color`.
+fn parsed() -> Cli {
+    let grammar = Cli::command().color(colour::of_arguments(std::env::args_os()));
+    Cli::from_arg_matches_mut(&mut grammar.get_matches()).unwrap_or_else(|error| error.exit())
 }

@@ -1,11 +1,11 @@
 //! `oriole nvptx`, and LLVM IR as the input of other commands.
 
 use super::args::{CodeArgs, FpContractArg, IrArgs, NvptxArgs};
+use super::diagnostics::{Record, Severity};
 use super::failure::Failure;
-use super::files;
+use super::{colour, files};
 use oriole_codegen::{CompileOptions, DebugInfo};
 use oriole_nvptx::driver::{self, DumpOf, FpContract, Library, Options, Output, ReadError};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// The target of a module that names none.
@@ -97,6 +97,12 @@ fn compile(path: &Path, bytes: &[u8], arch: Option<&str>, ir: &IrArgs, options: 
 fn unreadable(path: &Path, bytes: &[u8], error: ReadError) -> Failure {
     let ReadError::Text(diagnostic) = &error else { return Failure::file(path, error) };
     let text = String::from_utf8_lossy(bytes);
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    Failure::Rejected(if colour { diagnostic.render_coloured(&text) } else { diagnostic.render(&text) })
+    let shown = if colour::on_stderr() { diagnostic.render_coloured(&text) } else { diagnostic.render(&text) };
+    let record = Record {
+        line: Some(diagnostic.line),
+        column: Some(diagnostic.column),
+        notes: diagnostic.help().map(|help| format!("help: {help}")).into_iter().collect(),
+        ..Record::new(Some(path), Severity::Error, diagnostic.message())
+    };
+    Failure::Diagnosed(shown, vec![record])
 }

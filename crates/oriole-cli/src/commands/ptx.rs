@@ -1,10 +1,10 @@
 //! `oriole ptx`.
 
 use super::args::{PtxArgs, PtxCommand};
+use super::diagnostics::Record;
 use super::failure::Failure;
 use super::files;
 use oriole_ptx::diag::{Diagnostic, SourceMap};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// Work on PTX itself.
@@ -47,10 +47,21 @@ pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Failure>
     })
 }
 
-/// Diagnostics as text, in colour on a terminal.
+/// Diagnostics as text, in colour where standard error has any.
 pub(crate) fn render(path: &Path, text: &str, diagnostics: &[Diagnostic]) -> String {
     let name = path.display().to_string();
     let map = SourceMap::new(&name, text);
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    if colour { diagnostics.iter().map(|d| map.render_coloured(d)).collect() } else { map.render_all(diagnostics) }
+    if super::colour::on_stderr() {
+        diagnostics.iter().map(|d| map.render_coloured(d)).collect()
+    } else {
+        map.render_all(diagnostics)
+    }
+}
+
+/// The failure that they are.
+pub(crate) fn failure(path: &Path, text: &str, diagnostics: &[Diagnostic]) -> Failure {
+    let name = path.display().to_string();
+    let map = SourceMap::new(&name, text);
+    let records = diagnostics.iter().map(|diagnostic| Record::of_ptx(&map, path, diagnostic)).collect();
+    Failure::Diagnosed(render(path, text, diagnostics), records)
 }

@@ -231,6 +231,6 @@ fn report(settings: &Settings, compiled: &Compiled, start: Instant, messages: &m
         messages.say(Kind::Info, &remark.to_string());
     }
     if messages.verbose {
-        eprint!("{}", report::verbose(compiled, settings.options.relocatable, start.elapsed()));
+        eprint!("{}", report::Verbose::of(compiled, settings.options.relocatable).text(start.elapsed()));
     }
 }

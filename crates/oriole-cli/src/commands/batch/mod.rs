@@ -1,0 +1,172 @@
+//! `oriole compile IN… --out-dir DIR`: many files at a time.
+//!
+//! A file's bytes do not depend on the others, nor on how many are compiled at a time; what is said comes in the order of
+//! the inputs, whichever was ready first.
+
+mod outcome;
+mod progress;
+mod table;
+
+use super::args::CompileArgs;
+use super::batch_args::DiagnosticsForm;
+use super::cache::Cache;
+use super::compile::{self, Made};
+use super::diagnostics::{self, Record, Severity};
+use super::failure::{Failure, usage};
+use super::{files, nvptx};
+use outcome::{Done, Outcome};
+use progress::Progress;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Bytes of a worker's stack: as many as the first thread of a process has, where one file alone is compiled.
+const STACK: usize = 8 << 20;
+
+/// Compile all inputs.
+pub(super) fn run(args: &CompileArgs) -> Result<(), Failure> {
+    let Some(folder) = &args.batch.out_dir else { return Err(usage("a batch needs --out-dir DIR")) };
+    let jobs = plan(&args.input, folder)?;
+    check(args, &jobs)?;
+    std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, format!("cannot be made: {error}")))?;
+    let cache = Cache::open(&args.cache)?;
+    let batch = Batch { args, cache: cache.as_ref(), share: share(args, jobs.len()) };
+    let progress = Progress::new(args, jobs.len());
+    batch.compile(&jobs, &progress)?;
+    let outcomes = progress.finish();
+    finish(args, cache.as_ref(), &outcomes)
+}
+
+/// A file to compile.
+struct Job {
+    input: PathBuf,
+    output: PathBuf,
+}
+
+/// Which file each input becomes.
+fn plan(inputs: &[PathBuf], folder: &Path) -> Result<Vec<Job>, Failure> {
+    let mut taken: BTreeMap<PathBuf, &Path> = BTreeMap::new();
+    let mut jobs = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        if input == Path::new("-") {
+            return Err(usage("--out-dir: standard input has no name to call a cubin by; give -o instead"));
+        }
+        let Some(stem) = input.file_stem() else {
+            return Err(usage(format!("{}: the name of no file", input.display())));
+        };
+        let mut name = stem.to_owned();
+        name.push(".cubin");
+        let output = folder.join(name);
+        if let Some(other) = taken.insert(output.clone(), input) {
+            let (other, input, output) = (other.display(), input.display(), output.display());
+            return Err(usage(format!("{other} and {input}: both would be {output}")));
+        }
+        jobs.push(Job { input: input.clone(), output });
+    }
+    Ok(jobs)
+}
+
+/// What is wrong with the command line is said before the first file is compiled.
+fn check(args: &CompileArgs, jobs: &[Job]) -> Result<(), Failure> {
+    let linked = args.code.ir.link.iter().map(PathBuf::as_path);
+    files::keep_apart(
+        jobs.iter().map(|job| job.input.as_path()).chain(linked),
+        jobs.iter().map(|job| job.output.as_path()),
+    )?;
+    let Some(first) = jobs.first() else { return Ok(()) };
+    let options = compile::options_of(args, &first.input)?;
+    options.check().map_err(usage)?;
+    // An option for LLVM IR acts where one of the files is that.
+    let is_llvm = |job: &Job| std::fs::read(&job.input).is_ok_and(|bytes| nvptx::is_llvm(&job.input, &bytes));
+    compile::refuse_what_cannot_act(args, None, false)
+        .or_else(|_| compile::refuse_what_cannot_act(args, None, jobs.iter().any(is_llvm)))
+}
+
+/// How the threads that were asked for are shared.
+#[derive(Clone, Copy)]
+struct Share {
+    /// Files that are compiled at a time.
+    files: usize,
+    /// Threads for each.
+    each: usize,
+}
+
+fn share(args: &CompileArgs, files: usize) -> Share {
+    let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let jobs = args.code.jobs.unwrap_or_else(processors).get();
+    let at_a_time = jobs.min(files).max(1);
+    Share { files: at_a_time, each: jobs / at_a_time }
+}
+
+/// What the compilations have in common.
+struct Batch<'a> {
+    args: &'a CompileArgs,
+    cache: Option<&'a Cache>,
+    share: Share,
+}
+
+impl Batch<'_> {
+    /// Compile all files: each thread takes the next that nobody has taken.
+    fn compile(&self, jobs: &[Job], progress: &Progress) -> Result<(), Failure> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some((number, job)) =
+                Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, jobs.get(n)?)))
+            {
+                progress.ready(number, self.outcome(job));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.share.files {
+                let started = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+                started.map_err(|error| Failure::Rejected(format!("error: --jobs: {error}")))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn outcome(&self, job: &Job) -> Outcome {
+        let start = Instant::now();
+        let result = self.one(job);
+        Outcome { input: job.input.clone(), output: job.output.clone(), result, time: start.elapsed() }
+    }
+
+    fn one(&self, job: &Job) -> Result<Done, Failure> {
+        let bytes = files::read(&job.input)?;
+        let mut options = compile::options_of(self.args, &job.input)?;
+        options.jobs = self.share.each;
+        let (product, cached) = match compile::made(self.args, &job.input, &bytes, &options, self.cache)? {
+            Made::Found(product) => (product, true),
+            Made::Compiled(product, _) => (product, false),
+        };
+        files::write(&job.output, &product.cubin)?;
+        Ok(Done { bytes: product.cubin.len(), said: product.said, cached })
+    }
+}
+
+/// Say what has become of all of it.
+fn finish(args: &CompileArgs, cache: Option<&Cache>, outcomes: &[Outcome]) -> Result<(), Failure> {
+    if let Some(problem) = cache.and_then(Cache::problem).filter(|_| !args.batch.quiet) {
+        match args.batch.diagnostics {
+            DiagnosticsForm::Text => eprintln!("warning: {problem}"),
+            DiagnosticsForm::Json => {
+                eprint!("{}", diagnostics::lines(&[Record::new(None, Severity::Warning, problem)]));
+            }
+        }
+    }
+    if !args.batch.quiet && args.batch.diagnostics == DiagnosticsForm::Text {
+        eprint!("{}", table::of(outcomes));
+    }
+    if let Some(cache) = cache.filter(|_| args.verbose) {
+        eprintln!("{}", cache.counts());
+    }
+    if args.batch.json {
+        files::write(Path::new("-"), outcome::json(outcomes)?.as_bytes())?;
+    }
+    match outcomes.iter().filter(|outcome| outcome.result.is_err()).count() {
+        0 => Ok(()),
+        failed => Err(Failure::Rejected(format!("error: {failed} of {} files could not be compiled", outcomes.len()))),
+    }
+}

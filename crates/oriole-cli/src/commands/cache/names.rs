@@ -1,0 +1,84 @@
+//! The files of a cache folder. What has none of these names is not the cache's and is left alone.
+
+use blake3::Hash;
+use std::io::Error;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// A result: `oriole-KEY.entry`.
+const ENTRY: &str = ".entry";
+/// The hash of a compiler: `oriole-STAMP.compiler`.
+const COMPILER: &str = ".compiler";
+/// A file that is being written, and what a process that was killed has left: `oriole-XXXXXX.part`.
+const PART: &str = ".part";
+const PREFIX: &str = "oriole-";
+/// How many bytes there are, and the lock of who counts them.
+pub(super) const COUNT: &str = "oriole.count";
+
+/// What a file of the folder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Entry,
+    Compiler,
+    Part,
+    Count,
+}
+
+/// What a name says, if it is one of the cache's.
+pub(super) fn kind(name: &str) -> Option<Kind> {
+    if name == COUNT {
+        return Some(Kind::Count);
+    }
+    let rest = name.strip_prefix(PREFIX)?;
+    let is_hash = |hex: &str| Hash::from_hex(hex).is_ok();
+    if rest.strip_suffix(PART).is_some_and(|random| random.bytes().all(|b| b.is_ascii_alphanumeric())) {
+        Some(Kind::Part)
+    } else if rest.strip_suffix(ENTRY).is_some_and(is_hash) {
+        Some(Kind::Entry)
+    } else {
+        rest.strip_suffix(COMPILER).is_some_and(is_hash).then_some(Kind::Compiler)
+    }
+}
+
+/// The name of a result.
+pub(super) fn entry(key: &Hash) -> String {
+    format!("{PREFIX}{}{ENTRY}", key.to_hex())
+}
+
+/// The name of a compiler's hash.
+pub(super) fn compiler(stamp: &Hash) -> String {
+    format!("{PREFIX}{}{COMPILER}", stamp.to_hex())
+}
+
+/// A new file that goes again unless it gets another name.
+pub(super) fn unfinished(folder: &Path) -> Result<tempfile::NamedTempFile, Error> {
+    // Readable by all whom the process's umask lets: a folder may serve several users.
+    let mode = std::fs::Permissions::from_mode(0o666);
+    tempfile::Builder::new().prefix(PREFIX).suffix(PART).permissions(mode).tempfile_in(folder).map_err(cause)
+}
+
+/// The system's reason without the name of the temporary file, which says nothing to a user.
+pub(super) fn cause(error: Error) -> Error {
+    let source = error.get_ref().and_then(|inner| inner.source()).and_then(|source| source.downcast_ref::<Error>());
+    match source.and_then(Error::raw_os_error) {
+        Some(code) => Error::from_raw_os_error(code),
+        None => Error::from(error.kind()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_own_names() {
+        let hash = blake3::hash(b"");
+        assert_eq!(kind(&entry(&hash)), Some(Kind::Entry));
+        assert_eq!(kind(&compiler(&hash)), Some(Kind::Compiler));
+        assert_eq!(kind(COUNT), Some(Kind::Count));
+        assert_eq!(kind("oriole-a1B2c3.part"), Some(Kind::Part));
+        for name in ["k.cubin", "oriole", "oriole-.entry", "oriole-12.entry", "oriole-a b.part", "my-oriole-a.part"] {
+            assert_eq!(kind(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! CUDA C++ given as an input: it has to become PTX first, and by whom is more use than the first syntax error.
+
+use super::failure::Failure;
+use std::path::Path;
+
+const ADVICE: &str = "this is CUDA C++; Oriole compiles PTX and LLVM IR. What makes PTX of it:\n  \
+                      clang++ --cuda-device-only --cuda-gpu-arch=sm_90 -O3 -S FILE.cu -o FILE.ptx\n  \
+                      nvcc --ptx -arch=compute_90 FILE.cu -o FILE.ptx\n  \
+                      NVRTC (libnvrtc): nvrtcCompileProgram, then nvrtcGetPTX\n\
+                      LLVM IR: the same clang++ with -emit-llvm in front of -S";
+
+/// Refuse a `.cu` file, unless what it holds is PTX all the same.
+pub(super) fn refuse(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let is_named = path.extension().is_some_and(|extension| extension == "cu" || extension == "cuh");
+    let is_ptx = || bytes.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_start().starts_with(b".version"));
+    if is_named && !is_ptx() { Err(Failure::file(path, ADVICE)) } else { Ok(()) }
+}
