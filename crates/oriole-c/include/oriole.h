@@ -500,8 +500,8 @@ enum orioleResult orioleSimulatorGetErrorLogSize(orioleSimulatorHandle simulator
                                                  size_t *errorLogSize);
 
 /**
- * Why the last launch gave no result: of a fault with block, thread, instruction and, if the cubin has line tables
- * (`--generate-line-info`), the source line.
+ * Why the last launch gave no result: of a fault with block, thread, instruction and, if the cubin has a line table
+ * (`--generate-line-info`, and `.loc` in the PTX), the source line.
  *
  * `errorLog`: where as many bytes go as `orioleSimulatorGetErrorLogSize` says, the last one zero.
  *

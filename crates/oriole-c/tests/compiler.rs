@@ -94,7 +94,7 @@ fn errors_of_the_module_are_shown_with_their_lines() {
     let compiler = Compiler::new(SAXPY.replace("add.f32", "add.f33"));
     assert_eq!(compiler.compile(&["-v"]), ORIOLE_ERROR_COMPILATION_FAILURE);
     let log = compiler.error_log();
-    assert!(log.contains("input.ptx:12:") && log.contains("add.f33"), "{log}");
+    assert!(log.contains("input.ptx:13:") && log.contains("add.f33"), "{log}");
     assert_eq!(compiler.info_log(), "");
     assert_eq!(compiler.program(), Err(ORIOLE_ERROR_COMPILER_INVOCATION_INCOMPLETE));
 

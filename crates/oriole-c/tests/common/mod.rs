@@ -1,11 +1,14 @@
 //! The C functions as tests call them: memory of the right size, and what they answer.
 
+// Each test takes what it needs of it.
+#![allow(dead_code)]
+
 use oriole_c::*;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
 
 /// `y[i] = a * x[i] + y[i]`.
-pub const SAXPY: &str = ".version 8.0\n.target sm_90\n.address_size 64
+pub(crate) const SAXPY: &str = ".version 8.0\n.target sm_90\n.address_size 64
 .visible .entry saxpy(.param .f32 a, .param .u64 x, .param .u64 y, .param .u32 n) {
     .reg .b64 %x, %y; .reg .b32 %i, %b, %s, %n; .reg .f32 %a, %v, %w; .reg .pred %p;
     ld.param.f32 %a, [a]; ld.param.u64 %x, [x]; ld.param.u64 %y, [y]; ld.param.u32 %n, [n];
@@ -22,10 +25,10 @@ pub const SAXPY: &str = ".version 8.0\n.target sm_90\n.address_size 64
 ";
 
 /// A compiler that is destroyed at the end.
-pub struct Compiler(pub orioleCompilerHandle);
+pub(crate) struct Compiler(pub(crate) orioleCompilerHandle);
 
 impl Compiler {
-    pub fn new(module: impl AsRef<[u8]>) -> Compiler {
+    pub(crate) fn new(module: impl AsRef<[u8]>) -> Compiler {
         let mut handle = ptr::null_mut();
         let module = module.as_ref();
         // SAFETY: both pointers are to what they should be.
@@ -34,14 +37,14 @@ impl Compiler {
         Compiler(handle)
     }
 
-    pub fn compile(&self, options: &[&str]) -> orioleResult {
+    pub(crate) fn compile(&self, options: &[&str]) -> orioleResult {
         let options: Vec<CString> = options.iter().map(|option| CString::new(*option).expect("no zeros")).collect();
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         // SAFETY: there are as many strings.
         unsafe { orioleCompilerCompile(self.0, pointers.len() as c_int, pointers.as_ptr()) }
     }
 
-    pub fn program(&self) -> Result<Vec<u8>, orioleResult> {
+    pub(crate) fn program(&self) -> Result<Vec<u8>, orioleResult> {
         let mut size = 0;
         // SAFETY: a number can be written there.
         done(unsafe { orioleCompilerGetCompiledProgramSize(self.0, &mut size) })?;
@@ -51,7 +54,7 @@ impl Compiler {
         Ok(bytes)
     }
 
-    pub fn error_log(&self) -> String {
+    pub(crate) fn error_log(&self) -> String {
         // SAFETY: `log` gives a number's place and as much room as that says.
         log(
             |size| unsafe { orioleCompilerGetErrorLogSize(self.0, size) },
@@ -59,7 +62,7 @@ impl Compiler {
         )
     }
 
-    pub fn info_log(&self) -> String {
+    pub(crate) fn info_log(&self) -> String {
         // SAFETY: the same.
         log(
             |size| unsafe { orioleCompilerGetInfoLogSize(self.0, size) },
@@ -76,18 +79,21 @@ impl Drop for Compiler {
 }
 
 /// The cubin of a module that is right.
-pub fn cubin(module: impl AsRef<[u8]>, options: &[&str]) -> Vec<u8> {
+pub(crate) fn cubin(module: impl AsRef<[u8]>, options: &[&str]) -> Vec<u8> {
     let compiler = Compiler::new(module);
     assert_eq!(compiler.compile(options), orioleResult::ORIOLE_SUCCESS, "{}", compiler.error_log());
     compiler.program().expect("it was compiled")
 }
 
-pub fn done(result: orioleResult) -> Result<(), orioleResult> {
+pub(crate) fn done(result: orioleResult) -> Result<(), orioleResult> {
     if result == orioleResult::ORIOLE_SUCCESS { Ok(()) } else { Err(result) }
 }
 
 /// A log by its two functions. Behind its room stands a byte that must stay.
-pub fn log(size_of: impl FnOnce(*mut usize) -> orioleResult, get: impl FnOnce(*mut c_char) -> orioleResult) -> String {
+pub(crate) fn log(
+    size_of: impl FnOnce(*mut usize) -> orioleResult,
+    get: impl FnOnce(*mut c_char) -> orioleResult,
+) -> String {
     let mut size = usize::MAX;
     assert_eq!(size_of(&mut size), orioleResult::ORIOLE_SUCCESS);
     let mut text = vec![0xaau8; size + 1];
