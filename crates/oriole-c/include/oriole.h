@@ -500,8 +500,7 @@ enum orioleResult orioleSimulatorGetErrorLogSize(orioleSimulatorHandle simulator
                                                  size_t *errorLogSize);
 
 /**
- * Why the last launch gave no result: of a fault with block, thread, instruction and, if the cubin has a line table
- * (`--generate-line-info`, and `.loc` in the PTX), the source line.
+ * Why the last launch gave no result: of a fault with block, thread, instruction and its place in the code.
  *
  * `errorLog`: where as many bytes go as `orioleSimulatorGetErrorLogSize` says, the last one zero.
  *

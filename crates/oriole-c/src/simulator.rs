@@ -283,8 +283,7 @@ pub unsafe extern "C" fn orioleSimulatorGetErrorLogSize(
     with_state(simulator, |state| unsafe { put(errorLogSize, state.error.size()) })
 }
 
-/// Why the last launch gave no result: of a fault with block, thread, instruction and, if the cubin has a line table
-/// (`--generate-line-info`, and `.loc` in the PTX), the source line.
+/// Why the last launch gave no result: of a fault with block, thread, instruction and its place in the code.
 ///
 /// `errorLog`: where as many bytes go as `orioleSimulatorGetErrorLogSize` says, the last one zero.
 ///
