@@ -137,7 +137,7 @@ fn load(side: Side, ptx: &str, target: Target, tools: &Tools) -> Result<Engine, 
                 fast_compile,
                 maxrregcount,
                 // Where registers are few most is moved about.
-                verify: maxrregcount.is_some(),
+                verify: maxrregcount.is_some() || cfg!(debug_assertions),
                 knobs: vec!["published-minimum=1".to_owned()],
                 disabled_passes: without.into_iter().map(str::to_owned).collect(),
                 ..CompileOptions::default()

@@ -78,14 +78,15 @@ fn synchronise(
     }
     let kept = number::number(&regions, calls);
     let start = regions.whole.and(returns).and_then(|join| whole_fork(&analyses.dominators(func), &scopes, join));
+    let registers = func.regs().len();
     let used =
         insert::insert(func, &insert::Plan { scopes: &scopes, regions: &regions, kept: &kept, start }, &crossings)?;
     if func.kind() != FunctionKind::Entry {
         insert::save_barriers(func, used & CallBarriers::KEPT)?;
     }
     let waits = together::remove_waits(func, |block| uniformity.is_divergent(block));
-    // Barriers that are saved are in registers of which nothing is known.
-    let known = (func.kind() == FunctionKind::Entry).then(|| (*uniformity).clone());
+    // Barriers that are saved, and those of regions too deep for the file, are in registers of which nothing is known.
+    let known = (func.regs().len() == registers).then(|| (*uniformity).clone());
     Ok((changed.or(waits).or(Changed::when(used != 0)), known))
 }
 

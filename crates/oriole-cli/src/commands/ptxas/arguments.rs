@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn spellings_are_those_of_ptxas() {
         for line in ["-arch sm_90 k", "-arch=sm_90 k", "--gpu-name=sm_90 k", "--gpu-name sm_90 k"] {
-            assert_eq!(read(line).expect(line).word(Name::GpuName), Some("sm_90"), "{line}");
+            assert_eq!(read(line).expect(line).word(Name::Gpu), Some("sm_90"), "{line}");
         }
         for line in ["-O3 k", "-O=3 k", "--opt-level=3 k", "--opt-level 3 k", "-O k"] {
             let arguments = read(line).expect(line);

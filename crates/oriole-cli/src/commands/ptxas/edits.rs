@@ -141,7 +141,7 @@ impl Changes {
         };
         let elsewhere = |part: &&str| SPACES.contains(part) && *part != "global";
         let fixed = |part: &&str| STRONG.contains(part) || part.starts_with("L1::") || part.starts_with("L2::evict");
-        if parts.iter().any(|part| elsewhere(&part) || fixed(&part)) {
+        if parts.iter().any(|part| elsewhere(part) || fixed(part)) {
             return None;
         }
         match parts.iter().position(|part| operators.contains(part)) {

@@ -228,7 +228,7 @@ fn report(settings: &Settings, compiled: &Compiled, start: Instant, messages: &m
         messages.say(Kind::Warning, &warning);
     }
     for remark in compiled.counts.remarks() {
-        messages.say(Kind::Info, &remark.to_string());
+        messages.say(Kind::Info, remark);
     }
     if messages.verbose {
         eprint!("{}", report::Verbose::of(compiled, settings.options.relocatable).text(start.elapsed()));

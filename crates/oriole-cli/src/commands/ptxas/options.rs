@@ -51,7 +51,7 @@ pub(super) enum Name {
     Fmad,
     ForceLoadCache,
     ForceStoreCache,
-    GpuName,
+    Gpu,
     Help,
     InputAsString,
     LegacyBar,
@@ -232,13 +232,7 @@ pub(super) const OPTIONS: [Spec; 54] = [
         Idle("accesses of tensor memory are never checked"),
         "Check no accesses of tensor memory",
     ),
-    spec(
-        Name::GpuName,
-        ["gpu-name", "arch"],
-        Word,
-        Obeyed,
-        "Target, sm_XX; with compute_XX the input is checked alone",
-    ),
+    spec(Name::Gpu, ["gpu-name", "arch"], Word, Obeyed, "Target, sm_XX; with compute_XX the input is checked alone"),
     spec(Name::Help, ["help", "h"], Nothing, Obeyed, "Print this"),
     spec(Name::InputAsString, ["input-as-string", "ias"], Whole, Obeyed, "A module itself in place of its file's name"),
     spec(

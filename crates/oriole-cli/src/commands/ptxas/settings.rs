@@ -89,7 +89,7 @@ impl Settings {
 /// # Errors
 /// There is no such target.
 pub(super) fn goal(arguments: &Arguments) -> Result<Goal, Fatal> {
-    let name = arguments.word(Name::GpuName).unwrap_or(TARGET);
+    let name = arguments.word(Name::Gpu).unwrap_or(TARGET);
     if let Some(number) = name.strip_prefix("compute_") {
         let sm = format!("sm_{number}");
         return if oriole_ptx::is_target(&sm) { Ok(Goal::Check(sm)) } else { Err(not_defined(name, "gpu-name")) };
