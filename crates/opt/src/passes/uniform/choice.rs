@@ -215,11 +215,12 @@ impl<'f> Solver<'f> {
     /// The same, and give up what would be fetched alone from its line of constants ([`lonely_loads`]): at first, and among what is
     /// left then.
     fn run_without_lonely_loads(&mut self) {
+        let mut lonely = lonely_loads(self.func, self.arch, &self.names);
         loop {
-            let lonely = lonely_loads(self.func, self.arch, &self.names);
             lonely.iter().for_each(|reg| self.give_up(*reg));
             self.run();
-            if lonely_loads(self.func, self.arch, &self.names).is_empty() {
+            lonely = lonely_loads(self.func, self.arch, &self.names);
+            if lonely.is_empty() {
                 break;
             }
         }

@@ -18,7 +18,7 @@ use messages::{Kind, Messages};
 use options::Name;
 use oriole_codegen::{CompileError, Compiled};
 use oriole_ptx::ast::{Block, Instruction, Module, ScalarType, Statement};
-use oriole_ptx::diag::{Diagnostic, Rule};
+use oriole_ptx::diag::{Diagnostic, Rule, SourceMap};
 use settings::{Goal, Settings};
 use source::{Joined, Source};
 use std::ffi::OsString;
@@ -125,12 +125,12 @@ fn sources(arguments: &Arguments, settings: &Settings, messages: &mut Messages) 
 /// Check a module alone, and make the changes that options ask for.
 fn changed(source: &mut Source, settings: &Settings, messages: &mut Messages) -> Result<(), Said> {
     let load = if settings.options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
-    let one = Source { name: source.name.clone(), text: source.text.clone() };
-    let joined = Joined::of(vec![one]);
+    let map = SourceMap::new(&source.name, &source.text);
+    let place = |at| (source.name.as_str(), map.line_column(at).0);
     let module = match load(&source.text) {
         Ok(module) => module,
         Err(errors) => {
-            say_all(&joined, &errors, messages);
+            say_all(&source.text, place, &errors, messages);
             return Ok(());
         }
     };
@@ -143,7 +143,7 @@ fn changed(source: &mut Source, settings: &Settings, messages: &mut Messages) ->
     }
     if settings.warns_of_doubles {
         let warn = |inst: &Instruction| {
-            let (name, line) = joined.place(inst.span.start);
+            let (name, line) = place(inst.span.start);
             messages.say_at(name, line, Kind::Warning, "Program is doing double precision computations.");
         };
         each_double(&module, warn);
@@ -207,7 +207,8 @@ fn rejected(settings: &Settings, joined: &Joined, errors: &[Diagnostic], message
         names.iter().for_each(|name| messages.say(Kind::Fatal, &format!("Unresolved extern function '{name}'")));
         return Said;
     }
-    say_all(joined, errors, messages);
+    let places = joined.places();
+    say_all(&joined.text, |at| places.of(at), errors, messages);
     fatal(messages, ABORTED)
 }
 
@@ -215,10 +216,10 @@ fn spanned<'a>(joined: &'a Joined, error: &Diagnostic) -> Option<&'a str> {
     joined.text.get(error.span.start as usize..error.span.end as usize)
 }
 
-fn say_all(joined: &Joined, errors: &[Diagnostic], messages: &mut Messages) {
+fn say_all<'a>(text: &str, place: impl Fn(u32) -> (&'a str, usize), errors: &[Diagnostic], messages: &mut Messages) {
     for error in errors {
-        let (name, line) = joined.place(error.span.start);
-        messages.say_at(name, line, Kind::Error, &wording::of(error, &joined.text));
+        let (name, line) = place(error.span.start);
+        messages.say_at(name, line, Kind::Error, &wording::of(error, text));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The modules that are given, and several as one.
 
 use super::arguments::Input;
+use oriole_ptx::diag::SourceMap;
 use std::io::Read;
 
 /// What ptxas calls a module that is given itself.
@@ -44,7 +45,7 @@ impl Source {
     pub(super) fn wrong_version(&self) -> Option<(usize, String)> {
         let mut scanner = Scanner { text: &self.text, at: 0 };
         let (at, word) = scanner.word();
-        let line = line_of(&self.text, at);
+        let line = self.text[..at].matches('\n').count() + 1;
         if word != ".version" {
             return Some((line, format!("Missing .version directive at start of file '{}'", self.name)));
         }
@@ -114,10 +115,6 @@ impl<'a> Scanner<'a> {
     }
 }
 
-fn line_of(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
-}
-
 /// Several modules as one.
 #[derive(Debug)]
 pub(super) struct Joined {
@@ -149,9 +146,22 @@ impl Joined {
         self.parts.first().map_or("", |(name, _)| name)
     }
 
+    /// Where places in the text are.
+    pub(super) fn places(&self) -> Places<'_> {
+        Places { map: SourceMap::new(self.name(), &self.text), parts: &self.parts }
+    }
+}
+
+/// Files and lines of places in a text.
+pub(super) struct Places<'a> {
+    map: SourceMap<'a>,
+    parts: &'a [(String, usize)],
+}
+
+impl<'a> Places<'a> {
     /// The file, and the line in it, of a place.
-    pub(super) fn place(&self, at: u32) -> (&str, usize) {
-        let line = line_of(&self.text, (at as usize).min(self.text.len()));
+    pub(super) fn of(&self, at: u32) -> (&'a str, usize) {
+        let (line, _) = self.map.line_column(at);
         let part = self.parts.iter().rev().find(|(_, before)| *before < line);
         part.map_or(("", line), |(name, before)| (name, line - before))
     }
@@ -177,7 +187,7 @@ mod tests {
     fn places_of_several_are_those_in_their_files() {
         let head = ".version 8.0 .target sm_75, debug\n.address_size 64 // c\n";
         let joined = Joined::of(vec![source("a", &format!("{head}A\nB")), source("b", &format!("{head}C\n"))]);
-        let place = |word: &str| joined.place(joined.text.find(word).expect("it is there") as u32);
+        let place = |word: &str| joined.places().of(joined.text.find(word).expect("it is there") as u32);
         assert_eq!((place("A"), place("B"), place("C")), (("a", 3), ("a", 4), ("b", 3)));
         assert_eq!(joined.text.matches(".target").count(), 1);
         assert_eq!(joined.text.matches("debug").count(), 1);
