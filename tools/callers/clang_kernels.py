@@ -12,6 +12,8 @@ from launches import KERNELS, Tally, link_ptxas
 
 # What the shim does not do.
 LEFT = ("textures", "half")
+# From sm_90 on the file has a kernel of clusters, an attribute that clang 19 does not know.
+LEFT_WITH_CLUSTERS = "async_copy"
 # Launches that clang's own PTX fails, whoever assembles it: what the PTX interpreter computes on simd_bytes is what NVIDIA's ptxas's
 # code and Oriole's compute, and the release of spin_lock stands behind the place where the warp comes together, so that ptxas's
 # code waits for ever too.
@@ -49,9 +51,10 @@ def main():
         for target in options.targets.split(","):
             tally = Tally(options.oriole, "clang", target, folder)
             tally.launches = [launch for launch in tally.launches if launch["name"] not in FAILED_BY_CLANG]
-            cubins = [os.path.join(folder, f"{file.stem}.{target}.clang") for file in files]
-            errors = pool.map(lambda file, cubin: compiled(options, ptxas, target, file, cubin), files, cubins)
-            for file, cubin, error in zip(files, cubins, errors):
+            chosen = [file for file in files if target < "sm_90" or file.stem != LEFT_WITH_CLUSTERS]
+            cubins = [os.path.join(folder, f"{file.stem}.{target}.clang") for file in chosen]
+            errors = pool.map(lambda file, cubin: compiled(options, ptxas, target, file, cubin), chosen, cubins)
+            for file, cubin, error in zip(chosen, cubins, errors):
                 if error:
                     tally.refuse(file.stem, error)
                 else:

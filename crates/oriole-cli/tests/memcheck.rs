@@ -1,9 +1,7 @@
 //! `oriole run --check` on small kernels with a known mistake each, and on the same kernels without it. What must be
 //! found follows from the PTX manual's memory consistency model and the CUDA guide, not from what the checks print.
 
-mod memcheck_seeds;
-
-use memcheck_seeds::{SEEDS, Seed};
+use crate::memcheck_seeds::{SEEDS, Seed};
 use serde_json::Value;
 use std::process::Command;
 

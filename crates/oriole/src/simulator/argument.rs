@@ -68,7 +68,10 @@ pub(super) enum Value<'a> {
     /// The address that the argument at this position got.
     Again(usize),
     /// The address of a byte of the memory of that number.
-    Pointer { memory: usize, offset: u64 },
+    Pointer {
+        memory: usize,
+        offset: u64,
+    },
 }
 
 impl Argument<'_> {
