@@ -27,7 +27,7 @@ HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 # `tests/...` and `fuzz/...` may be those of a crate.
 PATH = re.compile(r"(?:crates|docs|python|tools|\.github)/[\w./-]+")
 # A name of the reader's, such as `crates/NAME`.
-PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b(?!\.)")
+PLACEHOLDER = re.compile(r"\b(?:NAME|FAMILY|PASS|TARGET|sm_XX?)\b")
 
 
 def pages():
