@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the links of all markdown files of the repository, and that the book has every page of docs/.
 
-    tools/check_links.py            # exit status 0: nothing found; 1: findings, one a line
+    tools/check_links.py                        # exit status 0: nothing found; 1: findings, one a line
+    tools/check_links.py --book target/book     # the same of the pages that mdBook made
 
 * A relative link leads to a file or folder that is there, and its anchor to a heading of it.
 * A link in docs/ stays in docs/: the book (book.toml) has nothing else, so it would lead nowhere there.
@@ -11,10 +12,12 @@
 Addresses of the web are not asked.
 """
 
+import argparse
 import pathlib
 import re
 import subprocess
 import sys
+import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -92,7 +95,25 @@ def fault_of_path(text):
     return None if (ROOT / text).exists() else f"`{text}`: there is no such file"
 
 
-def main():
+def faults_of_book(book):
+    """The links of the pages' own text that lead nowhere."""
+    texts = {page.resolve(): page.read_text(encoding="utf-8") for page in book.rglob("*.html")}
+    names = {page: set(re.findall(r'\sid="([^"]+)"', text)) for page, text in texts.items()}
+    for page, text in sorted(texts.items()):
+        own = re.search(r"<main>(.*?)</main>", text, re.DOTALL)
+        # print.html is all pages in one, whose links are those of its parts.
+        if own is None or page.name == "print.html":
+            continue
+        for link in re.findall(r'href="([^"]+)"', own[1]):
+            name, _, fragment = link.partition("#")
+            file = (page.parent / urllib.parse.unquote(name)).resolve() if name else page
+            is_there = file.exists() and (not fragment or urllib.parse.unquote(fragment) in names.get(file, {fragment}))
+            if not re.match(r"[a-z][a-z0-9+.-]*:", link) and not is_there:
+                yield f"{page.relative_to(book.resolve())}: {link} leads nowhere"
+
+
+def faults_of_pages():
+    """What is wrong with the repository's files."""
     findings = []
     for page in pages():
         name = page.relative_to(ROOT)
@@ -108,6 +129,14 @@ def main():
             times = listed.count(str(page.relative_to(DOCS)))
             if page != SUMMARY and times != 1:
                 findings.append(f"docs/SUMMARY.md: {page.relative_to(ROOT)} stands there {times} times")
+    return findings
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--book", type=pathlib.Path, help="a folder that mdBook wrote")
+    book = parser.parse_args().book
+    findings = faults_of_pages() if book is None else list(faults_of_book(book))
     print("\n".join(findings) if findings else "all links lead somewhere")
     return 1 if findings else 0
 
