@@ -89,6 +89,7 @@
 
 mod compiled;
 mod compiler;
+mod device;
 mod diagnostic;
 mod disassembly;
 mod error;
@@ -104,6 +105,7 @@ mod simulator;
 
 pub use compiled::{Compiled, Cubin, Kernel, LiveRegisters, Registers, Spills};
 pub use compiler::{Compiler, CompilerBuilder, DebugInfo, FastCompile};
+pub use device::{Chip, Device};
 pub use diagnostic::{Diagnostic, Note, Severity, Span};
 pub use disassembly::disassemble;
 pub use error::{CompileError, CubinError, SettingError};
