@@ -1,5 +1,5 @@
 //! Paths, calls, predicates, queues and barriers, on code written by hand. The distances are those that ptxas's
-//! code relies on (`../shared/latency/digest.md`).
+//! code relies on (docs/sources.md, Latencies).
 
 use crate::assembled::{EXIT, Line, code, report, report_on};
 use oriole_check::{CheckError, Kind, check};

@@ -1,4 +1,4 @@
-//! Every kernel of the first milestone, compiled for each target, runs on the strict simulator to
+//! Every kernel of `tests/data/kernels`, compiled for each target, runs on the strict simulator to
 //! the results that independent code computed on a CPU from the CUDA source.
 
 use crate::read_back;

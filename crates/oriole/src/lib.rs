@@ -84,6 +84,8 @@
 //! # What is missing
 //!
 //! * Textures, surfaces, samplers and the module's variables are bound by the command line alone.
+// The examples of README.md are tests.
+#![cfg_attr(all(doctest, feature = "simulate"), doc = include_str!("../README.md"))]
 
 mod compiled;
 mod compiler;
