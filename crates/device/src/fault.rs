@@ -174,6 +174,44 @@ pub enum FaultKind {
     ),
 }
 
+impl FaultKind {
+    /// Names of all kinds.
+    pub const NAMES: [&'static str; 13] = [
+        "illegal-address",
+        "misaligned-address",
+        "trap",
+        "assertion",
+        "deadlock",
+        "instruction-limit",
+        "time-limit",
+        "output-limit",
+        "cancelled",
+        "hazard",
+        "bad-jump",
+        "unsupported",
+        "misuse",
+    ];
+
+    /// The kind's name, one of [`NAMES`](Self::NAMES).
+    pub fn name(&self) -> &'static str {
+        match self {
+            FaultKind::IllegalAddress { .. } => "illegal-address",
+            FaultKind::Misaligned { .. } => "misaligned-address",
+            FaultKind::Trap => "trap",
+            FaultKind::Assertion(_) => "assertion",
+            FaultKind::Deadlock(_) => "deadlock",
+            FaultKind::InstructionLimit(_) => "instruction-limit",
+            FaultKind::TimeLimit(_) => "time-limit",
+            FaultKind::OutputLimit(_) => "output-limit",
+            FaultKind::Cancelled => "cancelled",
+            FaultKind::Hazard(_) | FaultKind::UndeclaredRegister { .. } => "hazard",
+            FaultKind::BadJump(_) => "bad-jump",
+            FaultKind::Unsupported(_) => "unsupported",
+            FaultKind::Misuse(_) => "misuse",
+        }
+    }
+}
+
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
