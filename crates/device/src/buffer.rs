@@ -110,7 +110,9 @@ impl Buffer {
         let named = self.demand.as_ref().and_then(Demand::array);
         let path = match &self.first {
             Contents::File(path) => path,
-            Contents::Bytes(bytes) => return Ok((named.unwrap_or(ArrayType::bytes(bytes.len() as u64)), bytes.to_vec())),
+            Contents::Bytes(bytes) => {
+                return Ok((named.unwrap_or(ArrayType::bytes(bytes.len() as u64)), bytes.to_vec()));
+            }
             Contents::Zeros | Contents::Undefined => {
                 return Ok((named.unwrap_or(ArrayType::bytes(self.size.unwrap_or(0))), Vec::new()));
             }

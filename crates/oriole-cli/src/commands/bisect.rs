@@ -4,9 +4,9 @@
 //! that is wrong there is a run (and in it a rewrite) of which the result depends.
 
 use super::args::{BisectArgs, Cli, CodeArgs, Command, FastCompileArg};
-use super::run_args::{Engine, RunArgs};
 use super::failure::{Failure, rejected, usage};
 use super::launch::{Given, check_types};
+use super::run_args::{Engine, RunArgs};
 use super::{compile, files, run, simulate};
 use crate::difference::changed_lines;
 use clap::Parser;

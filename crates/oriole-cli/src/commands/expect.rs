@@ -65,7 +65,8 @@ pub(crate) fn of_file(path: &Path, file: Vec<u8>, demand: Option<&Demand>) -> Re
     match demand {
         None => Ok((ArrayType::bytes(size), file)),
         Some(demand) => {
-            let array = demand.of_size(size).ok_or_else(|| format!("the file has {size} bytes, which are no {demand}"))?;
+            let array =
+                demand.of_size(size).ok_or_else(|| format!("the file has {size} bytes, which are no {demand}"))?;
             Ok((array, file))
         }
     }

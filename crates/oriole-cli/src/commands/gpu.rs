@@ -1,9 +1,9 @@
 //! `oriole run --engine gpu`: the same launch through the CUDA driver.
 
-use super::run_args::RunArgs;
 use super::failure::Failure;
 use super::files;
 use super::launch::{Given, say_what_runs};
+use super::run_args::RunArgs;
 use crate::cuda::{DevicePointer, Driver, DriverError};
 use oriole_cubin::{Cubin, Param};
 use oriole_device::argument::{Argument, ArgumentError, Buffer};

@@ -1,8 +1,8 @@
 //! `oriole run --engine ptx`: the PTX interpreter.
 
-use super::run_args::RunArgs;
 use super::failure::{Failure, rejected, usage};
 use super::launch::{Ended, Given, Launched, check_types, launch_of};
+use super::run_args::RunArgs;
 use oriole_device::argument;
 use oriole_device::{Fault, Memory, SourceLine};
 use oriole_interp::{Interpreter, Options, RunError};

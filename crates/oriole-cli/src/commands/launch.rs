@@ -1,7 +1,7 @@
 //! What all engines of `oriole run` share: from options to a launch, and what a launch leaves.
 
-use super::run_args::RunArgs;
 use super::failure::{Failure, usage};
+use super::run_args::RunArgs;
 use oriole_codegen::{LineTable, Meaning, ParameterType};
 use oriole_device::argument::{Argument, Bound};
 use oriole_device::{Fault, Launch, Memory, SourceLine};

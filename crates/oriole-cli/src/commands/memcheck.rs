@@ -1,9 +1,9 @@
 //! `oriole run --check`: what to check, and what has been found.
 
-use super::run_args::RunArgs;
 use super::failure::{Failure, usage};
 use super::files;
 use super::launch::source_line;
+use super::run_args::RunArgs;
 use oriole_codegen::LineTable;
 use oriole_sim::{CheckReport, Checks, Finding, Site};
 use serde_json::{Value, json};

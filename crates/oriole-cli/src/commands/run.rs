@@ -2,11 +2,11 @@
 
 use super::arch::parse_arch;
 use super::args::CodeArgs;
-use super::run_args::{Engine, RunArgs};
 use super::expect::Expectation;
 use super::failure::{Failure, rejected, stopped, usage};
 use super::interpret::Source;
 use super::launch::{Given, Launched, check_types, say_what_runs};
+use super::run_args::{Engine, RunArgs};
 use super::{compile, files, gpu, interpret, memcheck, simulate, timing};
 use oriole_codegen::LineTable;
 use oriole_cubin::Cubin;
@@ -86,11 +86,7 @@ fn check_target(args: &RunArgs, cubin: &Cubin) -> Result<(), Failure> {
     Ok(())
 }
 
-fn keep_files_apart(
-    args: &RunArgs,
-    arguments: &[Argument],
-    expectations: &[Expectation],
-) -> Result<(), Failure> {
+fn keep_files_apart(args: &RunArgs, arguments: &[Argument], expectations: &[Expectation]) -> Result<(), Failure> {
     let buffers: Vec<&Buffer> = arguments.iter().flat_map(Argument::buffers).collect();
     let globals = args.global.iter().filter_map(|setting| Some(Path::new(setting.split_once('=')?.1)));
     let read = buffers.iter().filter_map(|buffer| buffer.input());

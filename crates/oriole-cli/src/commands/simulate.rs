@@ -1,9 +1,9 @@
 //! `oriole run --engine sim`: the SASS simulator.
 
-use super::run_args::RunArgs;
 use super::failure::{Failure, rejected, usage};
 use super::launch::{Ended, Given, Launched, launch_of, source_line};
 use super::memcheck;
+use super::run_args::RunArgs;
 use oriole_codegen::LineTable;
 use oriole_cubin::Cubin;
 use oriole_device::Memory;

@@ -86,9 +86,8 @@ pub(super) fn said(args: &CompileArgs, outcome: &Outcome) -> String {
             let mut text = match form {
                 DiagnosticsForm::Json => diagnostics::lines(&outcome.records()),
                 DiagnosticsForm::Text => {
-                    let line = |(severity, note): &(Severity, String)| {
-                        format!("{}: {input}: {note}\n", severity.word())
-                    };
+                    let line =
+                        |(severity, note): &(Severity, String)| format!("{}: {input}: {note}\n", severity.word());
                     done.said.notes.iter().map(line).collect()
                 }
             };

@@ -92,7 +92,8 @@ impl Contents {
         match self {
             Contents::File(path) => {
                 let path = folder.join(path);
-                let file = std::fs::read(&path).map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
+                let file =
+                    std::fs::read(&path).map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
                 of_file(&path, file, demand).map_err(|reason| format!("'{}': {reason}", path.display()))
             }
             Contents::List(list) => of_list(list, needed()?),

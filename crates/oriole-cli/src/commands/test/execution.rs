@@ -45,16 +45,10 @@ fn load(case: &Case) -> Result<Code, Failure> {
     let parse = |bytes: &[u8]| Cubin::parse(bytes).map_err(|error| Failure::file(&build.path, error));
     match build.kind {
         Kind::Interpreted => Source::new(&case.run, bytes).map(Code::Source),
-        Kind::Cubin => {
-            Ok(Code::Machine { cubin: parse(&bytes)?, lines: BTreeMap::new(), parameters: BTreeMap::new() })
-        }
+        Kind::Cubin => Ok(Code::Machine { cubin: parse(&bytes)?, lines: BTreeMap::new(), parameters: BTreeMap::new() }),
         Kind::Compiled => {
             let compiled = compile::compile_bytes(&build.path, &bytes, &build.code())?;
-            Ok(Code::Machine {
-                cubin: parse(&compiled.cubin)?,
-                lines: compiled.lines,
-                parameters: compiled.parameters,
-            })
+            Ok(Code::Machine { cubin: parse(&compiled.cubin)?, lines: compiled.lines, parameters: compiled.parameters })
         }
     }
 }

@@ -114,7 +114,8 @@ impl Launch {
 pub(super) fn read(text: &str) -> Result<Manifest, Diagnostic> {
     toml::from_str(text).map_err(|error| {
         let message = error.message().trim_end();
-        let diagnostic = wrong(error.span().unwrap_or(0..0), message);
+        // What serde calls a field is a key in TOML.
+        let diagnostic = wrong(error.span().unwrap_or(0..0), message.replacen("unknown field", "unknown key", 1));
         match suggestion(message) {
             Some(near) => diagnostic.help(format!("did you mean '{near}'?")),
             None => diagnostic,

@@ -106,7 +106,9 @@ impl Table {
             "out" if self.expect.is_none() => {
                 Err("out needs expect: what is not compared is scratch = TYPE".to_owned())
             }
-            _ if self.expect.is_some() && !is_compared => Err(format!("expect goes with inout and out, not with {role}")),
+            _ if self.expect.is_some() && !is_compared => {
+                Err(format!("expect goes with inout and out, not with {role}"))
+            }
             _ if tolerance && self.expect.is_none() => Err("rtol, atol and nan go with expect".to_owned()),
             _ => Ok(()),
         }
@@ -132,7 +134,13 @@ impl Table {
         let size = array.size().ok_or_else(|| format!("{array} is too large"))?;
         let expected = self.expect.as_ref().map(|contents| self.expected(contents, &array, folder, of_launch));
         let buffer = Buffer { first, size: Some(size), demand: Some(array.clone().into()), output: None };
-        let kind = if self.input.is_some() { "in" } else if self.inout.is_some() { "inout" } else { "out" };
+        let kind = if self.input.is_some() {
+            "in"
+        } else if self.inout.is_some() {
+            "inout"
+        } else {
+            "out"
+        };
         Ok(Prepared {
             text: format!("{kind}:{array}"),
             argument: Argument::Buffer(buffer),

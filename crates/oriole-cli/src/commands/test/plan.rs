@@ -131,13 +131,13 @@ impl Plan<'_> {
         let run = self.run_args(&launch, entry, block, &prepared)?;
         let fault = launch.fault.as_ref().map(|fault| fault.get_ref().0);
         let name = launch.name.as_ref().map_or(&run.entry, |name| name.get_ref());
-        let expected: Vec<(usize, Expected)> = prepared
-            .iter()
-            .enumerate()
-            .filter_map(|(at, prepared)| Some((at, prepared.expected.clone()?)))
-            .collect();
+        let expected: Vec<(usize, Expected)> =
+            prepared.iter().enumerate().filter_map(|(at, prepared)| Some((at, prepared.expected.clone()?))).collect();
         if let Some(fault) = launch.fault.as_ref().filter(|_| !expected.is_empty()) {
-            return Err(wrong(fault.span(), "a kernel that faults leaves no buffers: fault and expect do not go together"));
+            return Err(wrong(
+                fault.span(),
+                "a kernel that faults leaves no buffers: fault and expect do not go together",
+            ));
         }
         if expected.is_empty() && launch.prints.is_none() && fault.is_none() && run.check.is_none() && !run.strict {
             return Err(wrong(place, "the launch expects nothing: expect, prints, fault, check or strict is missing"));
@@ -165,7 +165,8 @@ impl Plan<'_> {
         let Some(name) = &launch.program else {
             let only = self.programs.values().next().filter(|_| self.programs.len() == 1);
             let listed = || known().collect::<Vec<_>>().join(", ");
-            return only.ok_or_else(|| wrong(place.clone(), format!("the launch names no program; there are: {}", listed())));
+            return only
+                .ok_or_else(|| wrong(place.clone(), format!("the launch names no program; there are: {}", listed())));
         };
         self.programs.get(name.get_ref()).ok_or_else(|| {
             let error = wrong(name.span(), format!("[programs] has no '{}'", name.get_ref()));
@@ -207,7 +208,9 @@ impl Plan<'_> {
         if let Some(check) = &launch.check {
             memcheck::parse(check.get_ref()).map_err(|failure| wrong(check.span(), failure.message()))?;
         }
-        if let (false, Some(engine), true) = (is_simulated, &launch.engine, launch.strict == Some(true) || launch.check.is_some()) {
+        if let (false, Some(engine), true) =
+            (is_simulated, &launch.engine, launch.strict == Some(true) || launch.check.is_some())
+        {
             return Err(wrong(engine.span(), "strict and check do nothing with the engine ptx"));
         }
         let check = self.args.check.clone().or_else(|| launch.check.as_ref().map(|check| check.get_ref().clone()));
