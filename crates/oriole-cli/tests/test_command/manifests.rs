@@ -18,7 +18,9 @@ fn wrong_keys_and_values_have_places() {
         ("levels = [4]", "m.toml:7:10", "0 to 3"),
         ("targets = ['sm_1']", "m.toml:7:11", "sm_1"),
         ("engine = 'gpu'", "m.toml:7:10", "on no GPU"),
-        ("engine = 'ptx'", "m.toml:7:10", "strict and check do nothing"),
+        ("engine = 'ptx'", "m.toml:3:1", "strict and check do nothing"),
+        ("levels = []", "m.toml:7:10", "no level"),
+        ("targets = []", "m.toml:7:11", "no target"),
         ("timeout = 0", "m.toml:7:11", "above zero"),
         ("timeout = -1.5", "m.toml:7:11", "negative"),
         ("max_instructions = 0", "m.toml:7:20", "no limit"),
@@ -63,6 +65,7 @@ fn launches_that_lack_something() {
         ("[[launch]]\nentry = 'saxpy'\nstrict = true", "m.toml:3:1", "the launch has no block"),
         ("[[launch]]\nentry = 'saxpy'\nblock = 1", "m.toml:3:1", "expects nothing"),
         ("", "m.toml:1:1", "missing field `launch`"),
+        ("[launch]", "m.toml:3:", "expected a sequence"),
     ];
     for (launches, place, reason) in rows {
         let said = Bench::of("saxpy.ptx", launches).says("", 2);

@@ -1,11 +1,13 @@
 //! Running one case.
 
+use super::build::{Build, Kind};
 use super::outcome::{Outcome, Problem};
-use super::plan::{Build, Case, Kind};
+use super::plan::Case;
 use crate::commands::comparison::compare;
 use crate::commands::failure::Failure;
 use crate::commands::interpret::Source;
 use crate::commands::launch::{Launched, check_types};
+use crate::commands::run_args::RunArgs;
 use crate::commands::{compile, files, interpret, memcheck, simulate};
 use oriole_codegen::{LineTable, ParameterType};
 use oriole_cubin::Cubin;
@@ -76,7 +78,7 @@ fn launch(case: &Case, code: &Code, threads: usize) -> Result<Launched, Failure>
         Code::Source(source) => interpret::run(&case.run, source, &case.given),
         Code::Machine { cubin, lines, parameters } => {
             check_types(&case.run, parameters)?;
-            let run = crate::commands::run_args::RunArgs { threads: Some(threads), ..case.run.clone() };
+            let run = RunArgs { threads: Some(threads), ..case.run.clone() };
             let none = LineTable::new();
             simulate::run(&run, cubin, &case.given, lines.get(&run.entry).unwrap_or(&none))
         }

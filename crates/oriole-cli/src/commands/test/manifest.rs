@@ -2,7 +2,7 @@
 
 use super::contents::Contents;
 use super::parameter::Parameter;
-use super::value::{Dim, FaultName, Level, Limit, NonNegative, Seconds};
+use super::value::{Dim, FaultName, Level, Limit, NonNegative, Seconds, Type};
 use crate::commands::comparison::NanPolicy;
 use crate::commands::ptx;
 use crate::commands::run_args::Engine;
@@ -77,7 +77,7 @@ pub(super) struct Global {
     #[serde(rename = "in")]
     pub(super) contents: Contents,
     #[serde(rename = "type")]
-    pub(super) ty: Option<super::value::Type>,
+    pub(super) ty: Option<Type>,
 }
 
 impl Launch {

@@ -1,5 +1,6 @@
 //! `oriole test`: launches of a manifest on the simulator, and whether they leave what is expected (`docs/testing.md`).
 
+mod build;
 mod contents;
 mod execution;
 mod manifest;
@@ -56,7 +57,7 @@ fn planned(args: &TestArgs) -> Result<Vec<Planned>, Failure> {
             return Err(usage(format!("--filter {text}: none of {count} launches has this in its name")));
         }
     }
-    let is_compiled = |planned: &Planned| planned.case.program.kind == plan::Kind::Compiled;
+    let is_compiled = |planned: &Planned| planned.case.program.kind == build::Kind::Compiled;
     if !(args.targets.is_empty() && args.levels.is_empty()) && !planned.iter().any(is_compiled) {
         return Err(usage("--targets and --levels: nothing that is run is compiled"));
     }

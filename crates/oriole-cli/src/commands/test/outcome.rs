@@ -1,5 +1,6 @@
 //! What has become of a case.
 
+use super::build::Kind;
 use super::plan::Case;
 use crate::commands::comparison::Difference;
 use serde::Serialize;
@@ -91,7 +92,7 @@ impl Outcome {
             entry: case.run.entry.clone(),
             engine: case.run.engine.name(),
             target: case.program.target.clone(),
-            level: (case.program.kind == super::plan::Kind::Compiled).then_some(case.program.level),
+            level: (case.program.kind == Kind::Compiled).then_some(case.program.level),
             status: Status::Passed,
             seconds: 0.0,
             instructions: None,

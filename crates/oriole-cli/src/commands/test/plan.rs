@@ -1,10 +1,11 @@
 //! From manifests to cases: each launch for each target and level, with everything read that it needs.
 
-use super::manifest::{Launch, Manifest, Program, nearest, wrong};
-use super::parameter::{Expected, Prepared};
+use super::build::{Build, Kind, label};
+use super::manifest::{Global, Launch, Manifest, Program, nearest, wrong};
+use super::parameter::{Expected, Parameter, Prepared};
 use super::value::{Dim, Level, Limit, NonNegative, Seconds};
-use crate::commands::args::{CodeArgs, IrArgs};
 use crate::commands::comparison::Tolerance;
+use crate::commands::failure::Failure;
 use crate::commands::launch::Given;
 use crate::commands::run::ELF_MAGIC;
 use crate::commands::run_args::{Engine, RunArgs};
@@ -39,65 +40,17 @@ pub(super) struct Case {
     pub(super) fault: Option<&'static str>,
 }
 
-/// What code is made of, and how: cases that agree in it share the code.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Build {
-    /// The program.
-    pub(super) path: PathBuf,
-    /// What is executed.
-    pub(super) kind: Kind,
-    pub(super) link: Vec<PathBuf>,
-    pub(super) maxrregcount: Option<u32>,
-    pub(super) no_fma: bool,
-    /// The target; without one, what the program says.
-    pub(super) target: Option<String>,
-    pub(super) level: u8,
-}
-
-/// What is executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    /// Code that is compiled.
-    Compiled,
-    /// A cubin, as it is.
-    Cubin,
-    /// PTX, which is interpreted.
-    Interpreted,
-}
-
-impl Build {
-    /// The options of `oriole compile` that say the same.
-    pub(super) fn code(&self) -> CodeArgs {
-        CodeArgs {
-            arch: self.target.clone(),
-            opt_level: Some(self.level),
-            maxrregcount: self.maxrregcount,
-            ir: IrArgs { link: self.link.clone(), no_fma: self.no_fma, ..IrArgs::default() },
-            ..CodeArgs::default()
-        }
-    }
-}
-
-/// What stands in brackets behind a launch's name.
-fn label(build: &Build) -> String {
-    let target = build.target.clone();
-    let how = match build.kind {
-        Kind::Compiled => Some(format!("-O{}", build.level)),
-        Kind::Cubin => None,
-        Kind::Interpreted => Some("ptx".to_owned()),
-    };
-    let parts: Vec<String> = target.into_iter().chain(how).collect();
-    if parts.is_empty() { String::new() } else { format!(" [{}]", parts.join(" ")) }
-}
-
 /// The cases of a manifest, or everything that is wrong with it.
 pub(super) fn cases(args: &TestArgs, path: &Path, manifest: Manifest) -> Result<Vec<Case>, Vec<Diagnostic>> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let plan = Plan { args, path, folder, programs: &manifest.programs };
     let (mut cases, mut errors, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
+    if manifest.launch.is_empty() {
+        errors.push(wrong(0..0, "the manifest has no launch"));
+    }
     for launch in manifest.launch {
         let place = launch.span();
-        match plan.cases_of(launch.into_inner().over(&manifest.defaults), place.clone()) {
+        match plan.cases_of(launch.into_inner(), &manifest.defaults, place.clone()) {
             Ok(found) => {
                 for case in &found {
                     if !names.insert(case.name.clone()) {
@@ -121,7 +74,12 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    fn cases_of(&self, launch: Launch, place: Range<usize>) -> Result<Vec<Case>, Diagnostic> {
+    fn cases_of(&self, launch: Launch, defaults: &Launch, place: Range<usize>) -> Result<Vec<Case>, Diagnostic> {
+        let needs_code = launch.strict == Some(true) || launch.check.is_some();
+        let launch = launch.over(defaults);
+        if needs_code && engine_of(&launch) == Engine::Ptx {
+            return Err(wrong(place, "strict and check do nothing with the engine ptx"));
+        }
         let missing = |key: &str| wrong(place.clone(), format!("the launch has no {key}"));
         let entry = launch.entry.clone().ok_or_else(|| missing("entry"))?;
         let block = launch.block.ok_or_else(|| missing("block"))?;
@@ -181,8 +139,7 @@ impl Plan<'_> {
         let value = |tolerance: Option<NonNegative>| tolerance.map_or(0.0, |NonNegative(value)| value);
         let tolerance =
             Tolerance { rtol: value(launch.rtol), atol: value(launch.atol), nan: launch.nan.unwrap_or_default() };
-        let prepare = |(at, parameter): (usize, &Spanned<_>)| {
-            let parameter: &Spanned<super::parameter::Parameter> = parameter;
+        let prepare = |(at, parameter): (usize, &Spanned<Parameter>)| {
             let prepared = parameter.get_ref().prepare(self.folder, tolerance);
             prepared.map_err(|reason| wrong(parameter.span(), format!("argument {at}: {reason}")))
         };
@@ -190,8 +147,9 @@ impl Plan<'_> {
     }
 
     fn globals(&self, launch: &Launch) -> Result<Vec<(String, Vec<u8>)>, Diagnostic> {
-        let made = |(name, global): (&String, &Spanned<super::manifest::Global>)| {
-            let made = global.get_ref().contents.make(global.get_ref().ty.as_ref(), self.folder);
+        let made = |(name, global): (&String, &Spanned<Global>)| {
+            let Global { contents, ty } = global.get_ref();
+            let made = contents.make(ty.as_ref(), self.folder);
             let (_, bytes) = made.map_err(|reason| wrong(global.span(), format!("{name}: {reason}")))?;
             Ok((name.clone(), bytes))
         };
@@ -200,18 +158,13 @@ impl Plan<'_> {
 
     /// The launch as `oriole run` takes it.
     fn run_args(&self, launch: &Launch, entry: String, block: Dim, args: &[Prepared]) -> Result<RunArgs, Diagnostic> {
-        let engine = launch.engine.as_ref().map_or(Engine::Sim, |engine| *engine.get_ref());
+        let engine = engine_of(launch);
         if let Some(place) = launch.engine.as_ref().filter(|_| engine == Engine::Gpu) {
             return Err(wrong(place.span(), "oriole test runs on no GPU: the engines are sim and ptx"));
         }
         let is_simulated = engine == Engine::Sim;
         if let Some(check) = &launch.check {
-            memcheck::parse(check.get_ref()).map_err(|failure| wrong(check.span(), failure.message()))?;
-        }
-        if let (false, Some(engine), true) =
-            (is_simulated, &launch.engine, launch.strict == Some(true) || launch.check.is_some())
-        {
-            return Err(wrong(engine.span(), "strict and check do nothing with the engine ptx"));
+            memcheck::parse(check.get_ref()).map_err(|failure| wrong(check.span(), failure.reason()))?;
         }
         let check = self.args.check.clone().or_else(|| launch.check.as_ref().map(|check| check.get_ref().clone()));
         Ok(RunArgs {
@@ -237,7 +190,7 @@ impl Plan<'_> {
         let cannot = |error| wrong(program.span(), format!("cannot read '{}': {error}", path.display()));
         let bytes = std::fs::read(&path).map_err(cannot)?;
         let is_llvm = nvptx::is_llvm(&path, &bytes);
-        let is_interpreted = launch.engine.as_ref().is_some_and(|engine| *engine.get_ref() == Engine::Ptx);
+        let is_interpreted = engine_of(launch) == Engine::Ptx;
         let kind = match (bytes.starts_with(ELF_MAGIC), is_interpreted) {
             (false, false) => Kind::Compiled,
             (true, false) => Kind::Cubin,
@@ -269,25 +222,7 @@ impl Plan<'_> {
 
     /// Targets and levels. A cubin is for one target, and what is interpreted has no level.
     fn matrix(&self, launch: &Launch, kind: Kind) -> Result<Vec<(Option<String>, u8)>, Diagnostic> {
-        let targets = match &launch.targets {
-            _ if !self.args.targets.is_empty() => self.args.targets.clone(),
-            Some(targets) => {
-                let known = |name: &String| compile::compile_target(name).map(drop);
-                let unknown = |failure: crate::commands::failure::Failure| {
-                    wrong(targets.span(), failure.message().trim_start_matches("error: "))
-                };
-                targets.get_ref().iter().try_for_each(known).map_err(unknown)?;
-                targets.get_ref().clone()
-            }
-            None => Vec::new(),
-        };
-        let levels: Vec<u8> = match &launch.levels {
-            _ if !self.args.levels.is_empty() => self.args.levels.clone(),
-            Some(levels) => levels.get_ref().iter().map(|Level(level)| *level).collect(),
-            None => vec![CompileOptions::default().opt_level],
-        };
-        let targets: Vec<Option<String>> =
-            if targets.is_empty() { vec![None] } else { targets.into_iter().map(Some).collect() };
+        let (targets, levels) = (self.targets(launch)?, self.levels(launch)?);
         Ok(match kind {
             Kind::Cubin => vec![(None, 0)],
             Kind::Interpreted => targets.into_iter().map(|target| (target, 0)).collect(),
@@ -297,4 +232,33 @@ impl Plan<'_> {
             }
         })
     }
+
+    /// None is that of the program.
+    fn targets(&self, launch: &Launch) -> Result<Vec<Option<String>>, Diagnostic> {
+        if !self.args.targets.is_empty() {
+            return Ok(self.args.targets.iter().cloned().map(Some).collect());
+        }
+        let Some(targets) = &launch.targets else { return Ok(vec![None]) };
+        if targets.get_ref().is_empty() {
+            return Err(wrong(targets.span(), "no target: without the key it is the program's"));
+        }
+        let unknown = |failure: Failure| wrong(targets.span(), failure.reason());
+        targets.get_ref().iter().try_for_each(|name| compile::compile_target(name).map(drop)).map_err(unknown)?;
+        Ok(targets.get_ref().iter().cloned().map(Some).collect())
+    }
+
+    fn levels(&self, launch: &Launch) -> Result<Vec<u8>, Diagnostic> {
+        if !self.args.levels.is_empty() {
+            return Ok(self.args.levels.clone());
+        }
+        match &launch.levels {
+            None => Ok(vec![CompileOptions::default().opt_level]),
+            Some(levels) if levels.get_ref().is_empty() => Err(wrong(levels.span(), "no level: there are 0 to 3")),
+            Some(levels) => Ok(levels.get_ref().iter().map(|Level(level)| *level).collect()),
+        }
+    }
+}
+
+fn engine_of(launch: &Launch) -> Engine {
+    launch.engine.as_ref().map_or(Engine::Sim, |engine| *engine.get_ref())
 }
