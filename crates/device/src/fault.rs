@@ -370,6 +370,27 @@ mod tests {
     }
 
     #[test]
+    fn kinds_have_the_names_that_are_listed() {
+        let (space, access) = (Space::Global, Access::Read);
+        let kinds = [
+            FaultKind::IllegalAddress { space, access, address: 0, size: 1, nearest: None },
+            FaultKind::Misaligned { space, access, address: 1, size: 2 },
+            FaultKind::Trap,
+            FaultKind::Assertion(String::new()),
+            FaultKind::Deadlock(Vec::new()),
+            FaultKind::InstructionLimit(1),
+            FaultKind::TimeLimit(Duration::ZERO),
+            FaultKind::OutputLimit(1),
+            FaultKind::Cancelled,
+            FaultKind::UndeclaredRegister { register: String::new(), declared: 0 },
+            FaultKind::BadJump(0),
+            FaultKind::Unsupported(String::new()),
+            FaultKind::Misuse(String::new()),
+        ];
+        assert_eq!(kinds.map(|kind| kind.name()), FaultKind::NAMES);
+    }
+
+    #[test]
     fn waiting_threads_are_drawn_together() {
         let waiting = WaitingThreads { at: "barrier 0".into(), threads: vec![0, 1, 2, 9, 30, 31] };
         let text = FaultKind::Deadlock(vec![waiting]).to_string();

@@ -143,8 +143,9 @@ impl FillTable {
     fn iota(&self, at: usize) -> Number {
         let (start, step) = (self.start.unwrap_or(Number::Integer(0)), self.step.unwrap_or(Number::Integer(1)));
         match (start, step) {
-            // TOML's integers have 64 bits: the product has not more than 128.
-            (Number::Integer(start), Number::Integer(step)) => Number::Integer(start + step * at as i128),
+            (Number::Integer(start), Number::Integer(step)) => {
+                Number::Integer(start.saturating_add(step.saturating_mul(at as i128)))
+            }
             _ => Number::Float(start.as_f64() + step.as_f64() * at as f64),
         }
     }
@@ -255,6 +256,8 @@ mod tests {
     fn what_cannot_be_made_is_refused() {
         for (ty, contents, reason) in [
             ("u8[300]", "{ fill = 'iota' }", "element 256"),
+            ("u64[2]", "{ fill = 'iota', step = '170141183460469231731687303715884105727' }", "element 1"),
+            ("u64[3]", "{ fill = 'iota', step = '170141183460469231731687303715884105727' }", "element 1"),
             ("u8[2]", "{ fill = 'zeros', seed = 1 }", "does not go by 'seed'"),
             ("u8[2]", "{ fill = 'constant' }", "needs 'value'"),
             ("u8[2]", "{ fill = 'constant', value = -300 }", "does not fit"),

@@ -17,7 +17,7 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Most bytes of a kernel's text that reports keep.
+/// Most characters of a kernel's text that reports keep.
 const MOST_PRINTED: usize = 16 << 10;
 
 /// What cases share: code that is compiled by the first that needs it.

@@ -91,15 +91,7 @@ impl Plan<'_> {
         let name = launch.name.as_ref().map_or(&run.entry, |name| name.get_ref());
         let expected: Vec<(usize, Expected)> =
             prepared.iter().enumerate().filter_map(|(at, prepared)| Some((at, prepared.expected.clone()?))).collect();
-        if let Some(fault) = launch.fault.as_ref().filter(|_| !expected.is_empty()) {
-            return Err(wrong(
-                fault.span(),
-                "a kernel that faults leaves no buffers: fault and expect do not go together",
-            ));
-        }
-        if expected.is_empty() && launch.prints.is_none() && fault.is_none() && run.check.is_none() && !run.strict {
-            return Err(wrong(place, "the launch expects nothing: expect, prints, fault, check or strict is missing"));
-        }
+        check_purpose(&launch, &run, !expected.is_empty(), &place)?;
         let case = |program: Build| Case {
             name: format!("{name}{}", label(&program)),
             manifest: self.path.to_owned(),
@@ -256,6 +248,20 @@ impl Plan<'_> {
             Some(levels) if levels.get_ref().is_empty() => Err(wrong(levels.span(), "no level: there are 0 to 3")),
             Some(levels) => Ok(levels.get_ref().iter().map(|Level(level)| *level).collect()),
         }
+    }
+}
+
+/// A launch that could not fail is a mistake, and so is one that could not pass.
+fn check_purpose(launch: &Launch, run: &RunArgs, is_compared: bool, place: &Range<usize>) -> Result<(), Diagnostic> {
+    let is_judged = is_compared || run.strict || run.check.is_some() || launch.prints.is_some();
+    match &launch.fault {
+        Some(fault) if is_compared => {
+            Err(wrong(fault.span(), "a kernel that faults leaves no buffers: fault and expect do not go together"))
+        }
+        None if !is_judged => {
+            Err(wrong(place.clone(), "the launch expects nothing: expect, prints, fault, check or strict is missing"))
+        }
+        _ => Ok(()),
     }
 }
 
