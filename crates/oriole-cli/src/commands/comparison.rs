@@ -66,7 +66,7 @@ pub(crate) fn compare(array: &ArrayType, got: &[u8], expected: &[u8], tolerance:
     let is_float = elements::class(element) == Class::Float;
     let pairs = got.chunks_exact(size).zip(expected.chunks_exact(size)).enumerate();
     let (mut differ, mut first) = (0, None);
-    let (mut max_absolute, mut max_relative): (Option<(f64, usize)>, Option<(f64, usize)>) = (None, None);
+    let (mut absolute, mut relative) = (Most::default(), Most::default());
     for (at, (got, expected)) in pairs.filter(|(_, (got, expected))| got != expected || is_float) {
         let (got, expected) = (elements::read(element, got), elements::read(element, expected));
         let error = error(got, expected);
@@ -75,24 +75,35 @@ pub(crate) fn compare(array: &ArrayType, got: &[u8], expected: &[u8], tolerance:
         }
         differ += 1;
         first.get_or_insert((at, got, expected));
-        let greater = |most: Option<(f64, usize)>, error: f64| match most {
-            Some((most, _)) if error <= most => None,
-            _ => error.is_finite().then_some((error, at)),
-        };
-        max_absolute = greater(max_absolute, error).or(max_absolute);
-        max_relative = greater(max_relative, error / expected.as_f64().abs()).or(max_relative);
+        absolute.note(error, at);
+        relative.note(error / expected.as_f64().abs(), at);
     }
     let (at, got, expected) = first?;
     let text = |value| elements::text(element, value);
-    let error = |(error, at)| Error { error, index: index(array, at) };
     Some(Difference {
         array: array.to_string(),
         elements: count(array),
         differ,
         first: Pair { index: index(array, at), expected: text(expected), got: text(got) },
-        max_absolute: max_absolute.map(error),
-        max_relative: max_relative.map(error),
+        max_absolute: absolute.error(array),
+        max_relative: relative.error(array),
     })
+}
+
+/// The largest error so far, and the element that has it.
+#[derive(Default)]
+struct Most(Option<(f64, usize)>);
+
+impl Most {
+    fn note(&mut self, error: f64, at: usize) {
+        if error.is_finite() && self.0.is_none_or(|(most, _)| error > most) {
+            self.0 = Some((error, at));
+        }
+    }
+
+    fn error(&self, array: &ArrayType) -> Option<Error> {
+        self.0.map(|(error, at)| Error { error, index: index(array, at) })
+    }
 }
 
 fn count(array: &ArrayType) -> usize {

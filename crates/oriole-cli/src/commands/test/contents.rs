@@ -27,7 +27,7 @@ pub(super) enum Contents {
     /// These elements.
     List(Vec<Scalar>),
     /// Made by a rule.
-    Fill(Fill),
+    Fill(Box<Fill>),
 }
 
 /// A rule: `{ fill = "uniform", low = -1, high = 1, seed = 7 }`.
@@ -97,7 +97,8 @@ impl Contents {
                 of_file(&path, file, demand).map_err(|reason| format!("'{}': {reason}", path.display()))
             }
             Contents::List(list) => of_list(list, needed()?),
-            Contents::Fill(Fill(fill)) => {
+            Contents::Fill(fill) => {
+                let Fill(fill) = fill.as_ref();
                 let array = needed()?.array().ok_or("what is filled needs a shape, such as type = \"f32[1000]\"")?;
                 let bytes = fill.bytes(&array)?;
                 Ok((array, bytes))
@@ -197,7 +198,7 @@ impl<'de> Deserialize<'de> for Contents {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Contents, A::Error> {
-                Fill::deserialize(MapAccessDeserializer::new(map)).map(Contents::Fill)
+                Fill::deserialize(MapAccessDeserializer::new(map)).map(|fill| Contents::Fill(Box::new(fill)))
             }
         }
         deserializer.deserialize_any(PathListOrTable)

@@ -17,9 +17,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// A name is near another if they are at least as similar as this (Jaro and Winkler's measure, up to 1).
-const NEAR: f64 = 0.75;
-
 /// A whole manifest.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -141,10 +138,13 @@ fn suggestion(message: &str) -> Option<&str> {
     nearest(unknown, names)
 }
 
-/// The name that is nearest to `given`, if any is near.
+/// The name that is nearest to `given`, if any is near: a letter or, in longer names, a third of them is wrong or missing,
+/// or two have changed places.
 pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let rated = known.map(|name| (strsim::jaro_winkler(given, name), name));
-    rated.filter(|(likeness, _)| *likeness >= NEAR).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+    let letters = given.chars().count();
+    let most = (letters / 3).max(1).min(letters.saturating_sub(1));
+    let rated = known.map(|name| (strsim::damerau_levenshtein(given, name), name));
+    rated.filter(|(wrong, _)| *wrong <= most).min_by_key(|(wrong, _)| *wrong).map(|(_, name)| name)
 }
 
 impl<'de> Deserialize<'de> for Program {
@@ -211,5 +211,6 @@ mod tests {
     fn nothing_is_suggested_for_what_is_like_nothing() {
         assert_eq!(error("xyzzy = 1\n").2, None);
         assert_eq!(nearest("gird", ["grid", "block"].into_iter()), Some("grid"));
+        assert_eq!(nearest("b", ["a", "c"].into_iter()), None);
     }
 }

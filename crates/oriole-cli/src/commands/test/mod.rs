@@ -58,7 +58,8 @@ fn planned(args: &TestArgs) -> Result<Vec<Planned>, Failure> {
         }
     }
     let is_compiled = |planned: &Planned| planned.case.program.kind == build::Kind::Compiled;
-    if !(args.targets.is_empty() && args.levels.is_empty()) && !planned.iter().any(is_compiled) {
+    let is_given = !args.targets.is_empty() || !args.levels.is_empty();
+    if is_given && !planned.iter().any(is_compiled) {
         return Err(usage("--targets and --levels: nothing that is run is compiled"));
     }
     Ok(planned)
