@@ -4,7 +4,7 @@
 //! bytes, and [`Bound::outputs`] reads the results back.
 
 pub use crate::argument_error::ArgumentError;
-pub use crate::buffer::Buffer;
+pub use crate::buffer::{Buffer, Contents};
 
 use crate::array::ArrayType;
 use crate::buffer::parse_unsigned;
@@ -57,9 +57,20 @@ pub struct Bound {
     pub params: Vec<u8>,
     /// Textures and surfaces among the arguments.
     pub objects: Objects,
-    outputs: Vec<(PathBuf, u64, ArrayType)>,
+    buffers: Vec<Placed>,
     /// Parts of memory that have been given no contents (`out:`): address and size.
     pub undefined: Vec<(u64, u64)>,
+}
+
+/// A buffer in device memory.
+#[derive(Clone, Debug, PartialEq)]
+struct Placed {
+    /// Number of the argument that it belongs to; none of what a variable of the module is bound to.
+    argument: Option<usize>,
+    address: u64,
+    array: ArrayType,
+    /// The file that it is written to.
+    output: Option<PathBuf>,
 }
 
 impl Argument {
@@ -97,6 +108,16 @@ impl Argument {
             Argument::Object(spec) => vec![&spec.buffer],
         }
     }
+
+    /// The same, to be changed.
+    pub fn buffers_mut(&mut self) -> Vec<&mut Buffer> {
+        match self {
+            Argument::Value(_) => Vec::new(),
+            Argument::Aggregate { buffers, .. } => buffers.iter_mut().map(|(_, buffer)| buffer).collect(),
+            Argument::Buffer(buffer) | Argument::TensorMap { buffer, .. } => vec![buffer],
+            Argument::Object(spec) => vec![&mut spec.buffer],
+        }
+    }
 }
 
 /// Puts the arguments into `memory` and lays out the parameter bytes; `slots` are the kernel's
@@ -124,16 +145,16 @@ impl Bound {
     fn place(&mut self, index: usize, argument: &Argument, memory: &mut Memory) -> Result<Vec<u8>, ArgumentError> {
         let mut place = |name: String, buffer: &Buffer| {
             let (address, array) = buffer.place(&name, memory)?;
-            if buffer.input.is_none() && buffer.output.is_some() {
+            if buffer.first == Contents::Undefined {
                 self.undefined.push((address, array.size().unwrap_or(0)));
             }
-            self.outputs.extend(buffer.output.clone().map(|path| (path, address, array)));
+            self.buffers.push(Placed { argument: Some(index), address, array, output: buffer.output.clone() });
             Ok(address.to_le_bytes())
         };
         match argument {
             Argument::Value(bytes) => Ok(bytes.clone()),
             Argument::Object(spec) => {
-                let handle = self.place_object(&format!("argument {index}"), spec, memory)?;
+                let handle = self.place_image(Some(index), &format!("argument {index}"), spec, memory)?;
                 Ok(handle.to_le_bytes().into())
             }
             Argument::Buffer(buffer) => place(format!("argument {index}"), buffer).map(Vec::from),
@@ -155,21 +176,43 @@ impl Bound {
         }
     }
 
-    /// Puts a texture or surface into memory; its handle.
+    /// Puts a texture or surface that a variable of the module is to mean into memory; its handle.
     pub fn place_object(&mut self, name: &str, spec: &ObjectSpec, memory: &mut Memory) -> Result<u64, ArgumentError> {
+        self.place_image(None, name, spec, memory)
+    }
+
+    fn place_image(
+        &mut self,
+        argument: Option<usize>,
+        name: &str,
+        spec: &ObjectSpec,
+        memory: &mut Memory,
+    ) -> Result<u64, ArgumentError> {
         let (object, array) = spec.place(name, memory)?;
-        self.outputs.extend(spec.buffer.output.clone().map(|path| (path, object.image.address, array)));
+        let address = object.image.address;
+        self.buffers.push(Placed { argument, address, array, output: spec.buffer.output.clone() });
         Ok(self.objects.add(object))
     }
 
     /// The output files and what belongs into them now, in the order of the arguments.
     pub fn outputs(&self, memory: &Memory) -> Result<Vec<(PathBuf, Vec<u8>)>, ArgumentError> {
-        let file = |(path, address, array): &(PathBuf, u64, ArrayType)| {
-            let contents = array.size().and_then(|size| memory.read(*address, size));
+        let file = |(path, placed): (&PathBuf, &Placed)| {
             let lost = || ArgumentError::Array { path: path.clone(), reason: "its memory cannot be read".to_owned() };
-            Ok((path.clone(), array.file(path, contents.ok_or_else(lost)?)))
+            Ok((path.clone(), placed.array.file(path, placed.contents(memory).ok_or_else(lost)?)))
         };
-        self.outputs.iter().map(file).collect()
+        self.buffers.iter().filter_map(|placed| Some((placed.output.as_ref()?, placed))).map(file).collect()
+    }
+
+    /// What is now in the (first) buffer of an argument, by its position from 0; none where it has none.
+    pub fn contents(&self, argument: usize, memory: &Memory) -> Option<(ArrayType, Vec<u8>)> {
+        let placed = self.buffers.iter().find(|placed| placed.argument == Some(argument))?;
+        Some((placed.array.clone(), placed.contents(memory)?))
+    }
+}
+
+impl Placed {
+    fn contents(&self, memory: &Memory) -> Option<Vec<u8>> {
+        memory.read(self.address, self.array.size()?)
     }
 }
 

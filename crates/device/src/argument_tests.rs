@@ -48,7 +48,7 @@ fn aggregates_hold_buffers() {
         assert!(Argument::parse(bad).is_err(), "{bad}");
     }
     match Argument::parse("bytes:0000000000000000@0=in:dir@x/file").expect("an @ in a path stays") {
-        Argument::Aggregate { buffers, .. } => assert_eq!(buffers[0].1.input, Some("dir@x/file".into())),
+        Argument::Aggregate { buffers, .. } => assert_eq!(buffers[0].1.input(), Some("dir@x/file".as_ref())),
         other => panic!("{other:?}"),
     }
 }
@@ -73,6 +73,8 @@ fn parameters_are_laid_out_and_outputs_read_back() {
         bound.outputs(&memory).expect("they can be written"),
         [("result".into(), vec![9, 1, 7]), ("more".into(), vec![0; 4])]
     );
+    assert_eq!(bound.contents(1, &memory), Some((ArrayType::bytes(3), vec![9, 1, 7])));
+    assert_eq!(bound.contents(0, &memory), None);
 }
 
 #[test]

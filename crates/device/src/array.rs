@@ -17,12 +17,14 @@ struct Element {
     size: u64,
 }
 
-const ELEMENTS: [Element; 11] = [
+const ELEMENTS: [Element; 12] = [
     Element { name: "u8", numpy: "u1", size: 1 },
     Element { name: "s8", numpy: "i1", size: 1 },
     Element { name: "u16", numpy: "u2", size: 2 },
     Element { name: "s16", numpy: "i2", size: 2 },
     Element { name: "f16", numpy: "f2", size: 2 },
+    // NumPy has none: what `ml_dtypes` writes.
+    Element { name: "bf16", numpy: "V2", size: 2 },
     Element { name: "u32", numpy: "u4", size: 4 },
     Element { name: "s32", numpy: "i4", size: 4 },
     Element { name: "f32", numpy: "f4", size: 4 },
@@ -50,6 +52,21 @@ impl ArrayType {
         let size = ELEMENTS[self.element].size;
         let size = self.shape.iter().try_fold(size, |size, dim| size.checked_mul(*dim));
         size.filter(|size| *size <= MOST_ELEMENTS)
+    }
+
+    /// Its elements' type, as PTX has it.
+    pub fn element(&self) -> &'static str {
+        ELEMENTS[self.element].name
+    }
+
+    /// Bytes of an element.
+    pub fn element_size(&self) -> usize {
+        ELEMENTS[self.element].size as usize
+    }
+
+    /// Sizes by index, the last of which runs fastest.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
     }
 
     /// Contents of the file at `path` that is to hold the array: as they are, or with a header where it is a `.npy` file.
@@ -103,8 +120,29 @@ impl Demand {
         self.shape.clone().map(|shape| ArrayType { element: self.element, shape })
     }
 
+    /// The elements' type, as PTX has it.
+    pub fn element(&self) -> &'static str {
+        ELEMENTS[self.element].name
+    }
+
+    /// The array of so many bytes: of the shape that is given, or else with one index; none if they do not make one.
+    pub fn of_size(&self, bytes: u64) -> Option<ArrayType> {
+        let size = ELEMENTS[self.element].size;
+        match self.array() {
+            Some(array) => (array.size() == Some(bytes)).then_some(array),
+            None => bytes.is_multiple_of(size).then(|| ArrayType { element: self.element, shape: vec![bytes / size] }),
+        }
+    }
+
     fn admits(&self, array: &ArrayType) -> bool {
         self.element == array.element && self.shape.as_ref().is_none_or(|shape| *shape == array.shape)
+    }
+}
+
+impl From<ArrayType> for Demand {
+    /// Demands that type and shape.
+    fn from(array: ArrayType) -> Demand {
+        Demand { element: array.element, shape: Some(array.shape) }
     }
 }
 
@@ -232,6 +270,10 @@ mod tests {
             let demand = Demand::parse(demand).expect("a type");
             assert_eq!(read(&array, Some(&demand)).is_ok(), admitted, "{demand}");
         }
+        let sized = |demand: &str, bytes| Demand::parse(demand).and_then(|demand| demand.of_size(bytes));
+        assert_eq!(sized("f32", 8).map(|array| array.to_string()), Some("f32[2]".to_owned()));
+        assert_eq!(sized("u16[2,3]", 12).map(|array| array.shape().to_vec()), Some(vec![2, 3]));
+        assert_eq!((sized("f32", 7), sized("u16[2,3]", 13)), (None, None));
         for text in ["", "f33", "f32[", "f32[a]", "f32]", "f32[1,,2]", "16", "bin"] {
             assert_eq!(Demand::parse(text), None, "{text}");
         }

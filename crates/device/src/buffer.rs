@@ -4,15 +4,35 @@ use crate::Memory;
 use crate::argument_error::ArgumentError;
 use crate::array::{self, ArrayType, Demand, is_npy};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// No buffer may be larger, in bytes: the simulated memory is the host's.
 const LARGEST_BUFFER: u64 = 4 << 30;
 
+/// What is in a buffer before the launch. Zeros follow to its size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Zeros, which count as written.
+    Zeros,
+    /// Nothing that anybody has written; zeros in fact.
+    Undefined,
+    /// A file's.
+    File(
+        /// Its path.
+        PathBuf,
+    ),
+    /// These.
+    Bytes(
+        /// Little-endian, the last index fastest.
+        Arc<[u8]>,
+    ),
+}
+
 /// A buffer of device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// File with the first contents; zeros without one.
-    pub input: Option<PathBuf>,
+    /// What is in it before the launch.
+    pub first: Contents,
     /// Size in bytes; without one, the input's.
     pub size: Option<u64>,
     /// What the contents are said to be. A `.npy` file says it too, and must agree.
@@ -41,48 +61,61 @@ impl Buffer {
         };
         let path = |text: &str| match text {
             "" => Err(format!("'{kind}' needs a path")),
-            _ => Ok(Some(PathBuf::from(text))),
+            _ => Ok(PathBuf::from(text)),
         };
         let pair =
             |rest: &'a str| rest.rsplit_once(':').ok_or_else(|| format!("'{kind}' needs two parts after the colon"));
         Ok(match kind {
             "in" => {
                 let (input, demand) = typed(rest);
-                Buffer { input: path(input)?, size: None, demand, output: None }
+                Buffer { first: Contents::File(path(input)?), size: None, demand, output: None }
             }
             "zero" => {
                 let (size, demand) = size(rest)?;
-                Buffer { input: None, size, demand, output: None }
+                Buffer { first: Contents::Zeros, size, demand, output: None }
             }
             "out" => {
                 let (output, extent) = pair(rest)?;
                 let (size, demand) = size(extent)?;
-                Buffer { input: None, size, demand, output: path(output)? }
+                Buffer { first: Contents::Undefined, size, demand, output: Some(path(output)?) }
             }
             _ => {
                 let (files, demand) = typed(rest);
                 let (input, output) = pair(files)?;
-                Buffer { input: path(input)?, size: None, demand, output: path(output)? }
+                Buffer { first: Contents::File(path(input)?), size: None, demand, output: Some(path(output)?) }
             }
         })
     }
 
     /// A buffer of `bytes` bytes between files; `None` if it is too large.
     pub(crate) fn of_size(input: Option<&str>, output: Option<&str>, bytes: u64) -> Option<Buffer> {
-        let path = |text: &str| PathBuf::from(text);
         (bytes <= LARGEST_BUFFER).then(|| Buffer {
-            input: input.map(path),
+            first: input.map_or(Contents::Zeros, |path| Contents::File(path.into())),
             size: Some(bytes),
             demand: None,
-            output: output.map(path),
+            output: output.map(PathBuf::from),
         })
+    }
+
+    /// The file that it comes from.
+    pub fn input(&self) -> Option<&Path> {
+        match &self.first {
+            Contents::File(path) => Some(path),
+            Contents::Zeros | Contents::Undefined | Contents::Bytes(_) => None,
+        }
     }
 
     /// What the buffer is, and its first contents; zeros follow to its size.
     pub fn contents(&self) -> Result<(ArrayType, Vec<u8>), ArgumentError> {
         let named = self.demand.as_ref().and_then(Demand::array);
-        let Some(path) = &self.input else {
-            return Ok((named.unwrap_or(ArrayType::bytes(self.size.unwrap_or(0))), Vec::new()));
+        let path = match &self.first {
+            Contents::File(path) => path,
+            Contents::Bytes(bytes) => {
+                return Ok((named.unwrap_or(ArrayType::bytes(bytes.len() as u64)), bytes.to_vec()));
+            }
+            Contents::Zeros | Contents::Undefined => {
+                return Ok((named.unwrap_or(ArrayType::bytes(self.size.unwrap_or(0))), Vec::new()));
+            }
         };
         let file = read_file(path)?;
         let (array, contents) = if is_npy(path) {

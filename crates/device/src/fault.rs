@@ -174,6 +174,44 @@ pub enum FaultKind {
     ),
 }
 
+impl FaultKind {
+    /// Names of all kinds.
+    pub const NAMES: [&'static str; 13] = [
+        "illegal-address",
+        "misaligned-address",
+        "trap",
+        "assertion",
+        "deadlock",
+        "instruction-limit",
+        "time-limit",
+        "output-limit",
+        "cancelled",
+        "hazard",
+        "bad-jump",
+        "unsupported",
+        "misuse",
+    ];
+
+    /// The kind's name, one of [`NAMES`](Self::NAMES).
+    pub fn name(&self) -> &'static str {
+        match self {
+            FaultKind::IllegalAddress { .. } => "illegal-address",
+            FaultKind::Misaligned { .. } => "misaligned-address",
+            FaultKind::Trap => "trap",
+            FaultKind::Assertion(_) => "assertion",
+            FaultKind::Deadlock(_) => "deadlock",
+            FaultKind::InstructionLimit(_) => "instruction-limit",
+            FaultKind::TimeLimit(_) => "time-limit",
+            FaultKind::OutputLimit(_) => "output-limit",
+            FaultKind::Cancelled => "cancelled",
+            FaultKind::Hazard(_) | FaultKind::UndeclaredRegister { .. } => "hazard",
+            FaultKind::BadJump(_) => "bad-jump",
+            FaultKind::Unsupported(_) => "unsupported",
+            FaultKind::Misuse(_) => "misuse",
+        }
+    }
+}
+
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -329,6 +367,27 @@ mod tests {
             "illegal address: global read of 4 bytes at 0x1010, 0 bytes past the end of argument 0 (16 bytes at 0x1000)\n  \
              in kernel k, block (1,0,0), thread (5,0,0)\n  at 0x0090: LDG.E R0, [R2.64]\n  from k.cu:7"
         );
+    }
+
+    #[test]
+    fn kinds_have_the_names_that_are_listed() {
+        let (space, access) = (Space::Global, Access::Read);
+        let kinds = [
+            FaultKind::IllegalAddress { space, access, address: 0, size: 1, nearest: None },
+            FaultKind::Misaligned { space, access, address: 1, size: 2 },
+            FaultKind::Trap,
+            FaultKind::Assertion(String::new()),
+            FaultKind::Deadlock(Vec::new()),
+            FaultKind::InstructionLimit(1),
+            FaultKind::TimeLimit(Duration::ZERO),
+            FaultKind::OutputLimit(1),
+            FaultKind::Cancelled,
+            FaultKind::UndeclaredRegister { register: String::new(), declared: 0 },
+            FaultKind::BadJump(0),
+            FaultKind::Unsupported(String::new()),
+            FaultKind::Misuse(String::new()),
+        ];
+        assert_eq!(kinds.map(|kind| kind.name()), FaultKind::NAMES);
     }
 
     #[test]

@@ -294,7 +294,7 @@ fn a_launch_without_a_block_size() {
         case.run(&["--engine", engine], &["zero:4"], 0, &["note: without --block, one thread runs"]);
         case.run(&["--engine", engine, "--grid", "4"], &["zero:4"], 0, &["one thread of each block runs"]);
     }
-    let output = case.oriole(&["run", &case.path("in.ptx"), "--entry", "k", "--block", "1", "zero:4"]);
+    let output = case.oriole(&["run", &case.path("in.ptx"), "--entry", "k", "--block", "1", "--quiet", "zero:4"]);
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

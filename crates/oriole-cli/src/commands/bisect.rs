@@ -3,10 +3,11 @@
 //! A search over `--pass-limit`: what comes before the limit does not depend on it, so that between a limit that is right and one
 //! that is wrong there is a run (and in it a rewrite) of which the result depends.
 
-use super::args::{BisectArgs, Cli, CodeArgs, Command, Engine, FastCompileArg, RunArgs};
+use super::args::{BisectArgs, Cli, CodeArgs, Command, FastCompileArg};
 use super::failure::{Failure, rejected, usage};
-use super::launch::check_types;
-use super::{compile, files, run};
+use super::launch::{Given, check_types};
+use super::run_args::{Engine, RunArgs};
+use super::{compile, files, run, simulate};
 use crate::difference::changed_lines;
 use clap::Parser;
 use oriole_codegen::{Compiled, LastRun, Limit};
@@ -46,7 +47,7 @@ enum Judge {
 /// A launch.
 struct Launch {
     args: RunArgs,
-    arguments: Vec<Argument>,
+    given: Given,
 }
 
 /// What a launch leaves: what it prints, the files it would write; or the fault that stops it.
@@ -71,7 +72,8 @@ impl Judge {
             return Err(usage("the launch behind -- is simulated, for the target of the code: no --engine, no --arch"));
         }
         let arguments: Result<_, _> = launch.args.iter().map(|argument| Argument::parse(argument)).collect();
-        Ok(Judge::Launch(Box::new(Launch { args: launch, arguments: arguments.map_err(usage)? })))
+        let given = Given { arguments: arguments.map_err(usage)?, globals: run::globals(&launch)? };
+        Ok(Judge::Launch(Box::new(Launch { args: launch, given })))
     }
 
     /// What the launch of the code of `-O0` leaves, where a launch decides.
@@ -99,7 +101,7 @@ impl Judge {
 impl Launch {
     fn outcome(&self, cubin: &[u8]) -> Result<Outcome, Failure> {
         let parsed = Cubin::parse(cubin).map_err(|error| Failure::file(&self.args.input, error))?;
-        let launched = run::launch(&self.args, &parsed, &self.arguments)?;
+        let launched = simulate::launch(&self.args, &parsed, &self.given)?;
         let report = match launched.result {
             Ok(report) if launched.found.errors() == 0 => report,
             Ok(_) => return Ok(Outcome::Stopped("the checks of memory have found errors".to_owned())),

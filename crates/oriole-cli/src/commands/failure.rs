@@ -34,13 +34,18 @@ impl Failure {
         message.trim_end()
     }
 
+    /// What is said, without the word that it begins with.
+    pub(crate) fn reason(&self) -> &str {
+        let message = self.message();
+        message.strip_prefix("error: ").unwrap_or(message)
+    }
+
     /// What is said, for programs. `input` is the file that messages without a place begin with.
     pub(crate) fn records(&self, input: Option<&Path>) -> Vec<Record> {
         if let Failure::Diagnosed(_, records) = self {
             return records.clone();
         }
-        let message = self.message();
-        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let message = self.reason();
         let behind = input.and_then(|path| message.strip_prefix(&format!("{}: ", path.display())));
         vec![Record::new(input.filter(|_| behind.is_some()), Severity::Error, behind.unwrap_or(message))]
     }

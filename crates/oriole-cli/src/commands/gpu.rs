@@ -1,9 +1,9 @@
 //! `oriole run --engine gpu`: the same launch through the CUDA driver.
 
-use super::args::RunArgs;
 use super::failure::Failure;
 use super::files;
-use super::launch::{global_setting, say_what_runs};
+use super::launch::{Given, say_what_runs};
+use super::run_args::RunArgs;
 use crate::cuda::{DevicePointer, Driver, DriverError};
 use oriole_cubin::{Cubin, Param};
 use oriole_device::argument::{Argument, ArgumentError, Buffer};
@@ -17,30 +17,29 @@ use std::sync::{Arc, mpsc};
 type Output = (PathBuf, DevicePointer, ArrayType);
 
 /// Load the cubin, launch, fetch the buffers.
-pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, arguments: &[Argument]) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, given: &Given) -> Result<(), Failure> {
     let kernel = parsed.kernel(&args.entry).ok_or_else(|| {
         let known: Vec<&str> = parsed.kernels().map(|k| k.name.as_str()).collect();
         Failure::Rejected(format!("error: no kernel '{}'; the module has: {}", args.entry, known.join(", ")))
     })?;
     let params: Vec<&Param> = kernel.params.iter().filter(|param| !param.is_object()).collect();
-    check_sizes(&params, arguments)?;
+    check_sizes(&params, &given.arguments)?;
     let driver = Driver::open().map_err(rejected)?;
     let module = driver.load(cubin).map_err(|e| {
         let capability = driver.capability().map_or_else(|_| String::new(), |sm| format!(" on this sm_{sm} device"));
         Failure::Rejected(format!("error: code for {}{capability}: {e}", parsed.target))
     })?;
-    for setting in &args.global {
-        let (name, bytes) = global_setting(setting)?;
+    for (name, bytes) in &given.globals {
         let (address, size) = driver.global(&module, name).map_err(rejected)?;
         if bytes.len() > size {
-            let error = VariableError::Size { name: name.to_owned(), size: size as u64, given: bytes.len() };
+            let error = VariableError::Size { name: name.clone(), size: size as u64, given: bytes.len() };
             return Err(Failure::Rejected(format!("error: {error}")));
         }
-        driver.upload(address, &bytes).map_err(rejected)?;
+        driver.upload(address, bytes).map_err(rejected)?;
     }
     let mut outputs = Vec::new();
     let mut parameters = Vec::new();
-    for argument in arguments {
+    for argument in &given.arguments {
         parameters.push(place(&driver, argument, &mut outputs)?);
     }
     say_what_runs(args);

@@ -1,57 +1,75 @@
 //! `oriole run --engine ptx`: the PTX interpreter.
 
-use super::args::RunArgs;
-use super::failure::{Failure, rejected, stopped, usage};
-use super::launch::{Finished, check_types, finish, global_setting, launch_of, say_what_runs};
-use oriole_device::argument::{self, Argument};
-use oriole_device::{Memory, SourceLine};
+use super::failure::{Failure, rejected, usage};
+use super::launch::{Ended, Given, Launched, check_types, launch_of};
+use super::run_args::RunArgs;
+use oriole_device::argument;
+use oriole_device::{Fault, Memory, SourceLine};
 use oriole_interp::{Interpreter, Options, RunError};
+use oriole_ptx::ast::Module;
 use oriole_ptx::diag::SourceMap;
+use oriole_sim::CheckReport;
 
-/// Read and check the PTX, run the kernel, write its buffers.
-pub(crate) fn run(args: &RunArgs, bytes: Vec<u8>, arguments: &[Argument]) -> Result<(), Failure> {
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::file(&args.input, "--engine ptx needs PTX, which is text; this is something else"))?;
-    let module = oriole_ptx::load(&text).map_err(|errors| {
-        let name = args.input.display().to_string();
-        Failure::Rejected(SourceMap::new(&name, &text).render_all(&errors))
-    })?;
-    let reject =
-        |error| Failure::Rejected(SourceMap::new(&args.input.display().to_string(), &text).render_all(&[error]));
-    args.arch.as_deref().map_or(Ok(()), |arch| oriole_ptx::check_target(&module, arch)).map_err(reject)?;
-    check_types(args, &oriole_codegen::parameter_types(&module))?;
-    let max_instructions = args.max_instructions.unwrap_or(Options::default().max_instructions);
-    let options = Options { max_instructions, timeout: args.timeout };
-    let mut interpreter = Interpreter::new(&module, options).map_err(|e| Failure::file(&args.input, e))?;
-    let mut memory = Memory::new();
-    for setting in &args.global {
-        let (name, bytes) = global_setting(setting)?;
-        interpreter.set_variable(name, &bytes, &mut memory).map_err(rejected)?;
-    }
-    let slots = interpreter.parameters(&args.entry).map_err(|error| failure(error, args, &text))?;
-    let bound = argument::bind(arguments, &slots, &mut memory).map_err(usage)?;
-    say_what_runs(args);
-    let result = interpreter.launch(&args.entry, &launch_of(args, &bound), &mut memory);
-    let report = result.map_err(|error| failure(error, args, &text))?;
-    let statistics = serde_json::json!({
-        "warp_instructions": report.warp_instructions,
-        "thread_instructions": report.thread_instructions,
-    });
-    finish(args, Finished { printed: &report.printed, bound: &bound, memory: &memory, statistics })
+/// PTX that can be interpreted.
+pub(crate) struct Source {
+    text: String,
+    module: Module,
 }
 
-fn failure(error: RunError, args: &RunArgs, text: &str) -> Failure {
-    match error {
-        RunError::Fault(mut fault) => {
-            if !fault.place.instruction.is_empty() {
-                let file = args.input.display().to_string();
-                // Spans are 32-bit, so offsets and lines are.
-                let (line, _) = SourceMap::new(&file, text).line_column(fault.place.pc as u32);
-                fault.place.source = Some(SourceLine { file, line: line as u32 });
-            }
-            stopped(&fault)
-        }
-        RunError::NoKernel { .. } => rejected(error),
-        RunError::Launch(error) => usage(error),
+impl Source {
+    /// Read and check it.
+    pub(crate) fn new(args: &RunArgs, bytes: Vec<u8>) -> Result<Source, Failure> {
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Failure::file(&args.input, "--engine ptx needs PTX, which is text; this is something else"))?;
+        let module = oriole_ptx::load(&text).map_err(|errors| {
+            let name = args.input.display().to_string();
+            Failure::Rejected(SourceMap::new(&name, &text).render_all(&errors))
+        })?;
+        let reject =
+            |error| Failure::Rejected(SourceMap::new(&args.input.display().to_string(), &text).render_all(&[error]));
+        args.arch.as_deref().map_or(Ok(()), |arch| oriole_ptx::check_target(&module, arch)).map_err(reject)?;
+        Ok(Source { text, module })
     }
+}
+
+/// Run the kernel.
+pub(crate) fn run(args: &RunArgs, source: &Source, given: &Given) -> Result<Launched, Failure> {
+    let module = &source.module;
+    check_types(args, &oriole_codegen::parameter_types(module))?;
+    let max_instructions = args.max_instructions.unwrap_or(Options::default().max_instructions);
+    let options = Options { max_instructions, timeout: args.timeout };
+    let mut interpreter = Interpreter::new(module, options).map_err(|e| Failure::file(&args.input, e))?;
+    let mut memory = Memory::new();
+    for (name, bytes) in &given.globals {
+        interpreter.set_variable(name, bytes, &mut memory).map_err(rejected)?;
+    }
+    let slots = interpreter.parameters(&args.entry).map_err(rejected)?;
+    let bound = argument::bind(&given.arguments, &slots, &mut memory).map_err(usage)?;
+    let end = match interpreter.launch(&args.entry, &launch_of(args, &bound), &mut memory) {
+        Ok(report) => Ok(Ended {
+            warp_instructions: report.warp_instructions,
+            statistics: serde_json::json!({
+                "warp_instructions": report.warp_instructions,
+                "thread_instructions": report.thread_instructions,
+            }),
+            printed: report.printed,
+            timing: None,
+        }),
+        Err(RunError::Fault(fault)) => Err(with_line(fault, args, &source.text)),
+        Err(error @ RunError::NoKernel { .. }) => return Err(rejected(error)),
+        Err(RunError::Launch(error)) => return Err(usage(error)),
+    };
+    let target = args.arch.clone().or(module.target.first().cloned()).unwrap_or_default();
+    Ok(Launched { bound, memory, found: CheckReport::default(), target, end })
+}
+
+/// Name the line of the instruction at fault.
+fn with_line(mut fault: Box<Fault>, args: &RunArgs, text: &str) -> Box<Fault> {
+    if !fault.place.instruction.is_empty() {
+        let file = args.input.display().to_string();
+        // Spans are 32-bit, so offsets and lines are.
+        let (line, _) = SourceMap::new(&file, text).line_column(fault.place.pc as u32);
+        fault.place.source = Some(SourceLine { file, line: line as u32 });
+    }
+    fault
 }

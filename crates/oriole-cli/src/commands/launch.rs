@@ -1,17 +1,50 @@
 //! What all engines of `oriole run` share: from options to a launch, and what a launch leaves.
 
-use super::args::RunArgs;
-use super::failure::{Failure, rejected, usage};
-use super::files;
+use super::failure::{Failure, usage};
+use super::run_args::RunArgs;
 use oriole_codegen::{LineTable, Meaning, ParameterType};
-use oriole_device::argument::Bound;
-use oriole_device::{Launch, Memory, SourceLine};
+use oriole_device::argument::{Argument, Bound};
+use oriole_device::{Fault, Launch, Memory, SourceLine};
+use oriole_sim::{CheckReport, TimingReport};
 use std::collections::BTreeMap;
-use std::path::Path;
+
+/// What a launch is given besides its options.
+pub(crate) struct Given {
+    /// The kernel's parameters in order.
+    pub(crate) arguments: Vec<Argument>,
+    /// Variables of the module, with the bytes that they start with.
+    pub(crate) globals: Vec<(String, Vec<u8>)>,
+}
+
+/// What a launch leaves, whichever engine ran it.
+pub(crate) struct Launched {
+    /// Its arguments.
+    pub(crate) bound: Bound,
+    /// Device memory.
+    pub(crate) memory: Memory,
+    /// What checks of memory have found.
+    pub(crate) found: CheckReport,
+    /// The target of the code.
+    pub(crate) target: String,
+    /// How it ended.
+    pub(crate) end: Result<Ended, Box<Fault>>,
+}
+
+/// What a kernel leaves that came to its end.
+pub(crate) struct Ended {
+    /// What it has printed.
+    pub(crate) printed: Vec<u8>,
+    /// Instructions, each counted once for the threads that executed it together.
+    pub(crate) warp_instructions: u64,
+    /// What `--stats` asks for.
+    pub(crate) statistics: serde_json::Value,
+    /// The estimate of the cycle model.
+    pub(crate) timing: Option<TimingReport>,
+}
 
 /// A block of one thread is seldom what was meant.
 pub(crate) fn say_what_runs(args: &RunArgs) {
-    if args.block.is_none() {
+    if args.block.is_none() && !args.quiet {
         let which = if args.grid == [1, 1, 1] { "one thread runs" } else { "one thread of each block runs" };
         eprintln!("note: without --block, {which}");
     }
@@ -26,28 +59,6 @@ pub(crate) fn launch_of(args: &RunArgs, bound: &Bound) -> Launch {
         shared_bytes: args.shared,
         params: bound.params.clone(),
     }
-}
-
-/// What a kernel has left, whichever engine ran it.
-pub(crate) struct Finished<'a> {
-    /// What it has printed.
-    pub(crate) printed: &'a [u8],
-    /// Its arguments.
-    pub(crate) bound: &'a Bound,
-    /// Device memory.
-    pub(crate) memory: &'a Memory,
-    /// What `--stats` asks for.
-    pub(crate) statistics: serde_json::Value,
-}
-
-/// Print what the kernel has printed, write its buffers and the statistics.
-pub(crate) fn finish(args: &RunArgs, finished: Finished<'_>) -> Result<(), Failure> {
-    files::write(Path::new("-"), finished.printed)?;
-    for (path, contents) in finished.bound.outputs(finished.memory).map_err(rejected)? {
-        files::write(&path, &contents)?;
-    }
-    let write = |path| files::write(path, format!("{:#}\n", finished.statistics).as_bytes());
-    args.stats.as_deref().map_or(Ok(()), write)
 }
 
 /// Refuse a value whose kind is not its parameter's type, such as `f32:1` for a `.u32`. Whether the sizes fit is for
@@ -70,13 +81,6 @@ fn meaning(kind: &str) -> Meaning<'_> {
         "b8" | "b16" | "b32" | "b64" | "bytes" | "tensormap" => Meaning::Bits,
         _ => Meaning::Integer,
     }
-}
-
-/// `NAME=PATH` of `--global`, with the file's bytes.
-pub(crate) fn global_setting(setting: &str) -> Result<(&str, Vec<u8>), Failure> {
-    let (name, path) =
-        setting.split_once('=').ok_or_else(|| usage(format!("--global {setting}: expected NAME=PATH")))?;
-    Ok((name, files::read(path.as_ref())?))
 }
 
 /// The PTX line of the instruction at byte `pc` of the kernel.

@@ -1,9 +1,9 @@
 //! `oriole run --check`: what to check, and what has been found.
 
-use super::args::RunArgs;
 use super::failure::{Failure, usage};
 use super::files;
 use super::launch::source_line;
+use super::run_args::RunArgs;
 use oriole_codegen::LineTable;
 use oriole_sim::{CheckReport, Checks, Finding, Site};
 use serde_json::{Value, json};
@@ -23,14 +23,18 @@ pub(crate) fn parse(kinds: &str) -> Result<Checks, Failure> {
     Ok(checks)
 }
 
-/// Prints what has been found to standard error, with the lines of the PTX, and writes it as JSON if asked for.
-pub(crate) fn publish(found: &mut CheckReport, args: &RunArgs, lines: &LineTable) -> Result<(), Failure> {
+/// Name the lines of the PTX in what has been found.
+pub(crate) fn add_lines(found: &mut CheckReport, args: &RunArgs, lines: &LineTable) {
     for finding in &mut found.findings {
         for site in finding.earlier.iter_mut().chain([&mut finding.later]).filter(|site| site.function == args.entry) {
             site.source = source_line(site.pc, args, lines);
         }
-        eprint!("{finding}");
     }
+}
+
+/// Prints what has been found to standard error, and writes it as JSON if asked for.
+pub(crate) fn publish(found: &CheckReport, args: &RunArgs) -> Result<(), Failure> {
+    found.findings.iter().for_each(|finding| eprint!("{finding}"));
     eprintln!("check: {} errors, {} notes", found.errors(), found.findings.len() - found.errors());
     let write = |path: &std::path::PathBuf| files::write(path, format!("{:#}\n", json_of(found)).as_bytes());
     args.check_report.as_ref().map_or(Ok(()), write)
@@ -44,7 +48,8 @@ pub(crate) fn verdict(found: &CheckReport) -> Result<(), Failure> {
     }
 }
 
-fn json_of(found: &CheckReport) -> Value {
+/// What has been found, for programs.
+pub(crate) fn json_of(found: &CheckReport) -> Value {
     let findings: Vec<Value> = found.findings.iter().map(finding).collect();
     json!({ "errors": found.errors(), "findings": findings })
 }

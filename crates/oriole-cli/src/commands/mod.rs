@@ -10,6 +10,7 @@ mod cache;
 mod cache_command;
 mod check;
 mod colour;
+mod comparison;
 mod compile;
 mod completions;
 mod cuda_source;
@@ -17,6 +18,8 @@ mod demo;
 mod diagnostics;
 mod diff;
 mod disasm;
+mod elements;
+mod expect;
 mod failure;
 mod files;
 mod fuzz;
@@ -28,10 +31,16 @@ mod man;
 mod memcheck;
 mod nvptx;
 mod phases;
+mod progress;
 mod ptx;
 mod ptxas;
 mod run;
+mod run_args;
+mod side_by_side;
+mod simulate;
 mod targets;
+mod test;
+mod test_args;
 mod timing;
 mod unfinished;
 
@@ -60,6 +69,7 @@ pub fn main() -> ExitCode {
         Command::Disasm(args) => disasm::run(&args),
         Command::Asm(args) => asm::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Test(args) => test::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Ptx(args) => ptx::run(&args),

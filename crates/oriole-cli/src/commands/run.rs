@@ -1,39 +1,51 @@
 //! `oriole run`.
 
 use super::arch::parse_arch;
-use super::args::{CodeArgs, Engine, RunArgs};
+use super::args::CodeArgs;
+use super::expect::Expectation;
 use super::failure::{Failure, rejected, stopped, usage};
-use super::launch::{Finished, check_types, finish, global_setting, launch_of, say_what_runs, source_line};
-use super::{compile, files, gpu, interpret, memcheck, timing};
+use super::interpret::Source;
+use super::launch::{Given, Launched, check_types, say_what_runs};
+use super::run_args::{Engine, RunArgs};
+use super::{compile, files, gpu, interpret, memcheck, simulate, timing};
 use oriole_codegen::LineTable;
 use oriole_cubin::Cubin;
-use oriole_device::Memory;
-use oriole_device::argument::{self, Argument, Bound, Buffer};
-use oriole_device::texture::{ObjectSpec, parse_sampler};
-use oriole_sim::{CheckReport, Options, RunError, RunReport, Simulator, Statistics, TimingReport};
+use oriole_device::argument::{Argument, Buffer};
+use oriole_sim::TimingReport;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// The first bytes of an ELF file.
-const ELF_MAGIC: &[u8] = b"\x7fELF";
+pub(crate) const ELF_MAGIC: &[u8] = b"\x7fELF";
 
 /// Compile if need be, run the kernel, write its buffers.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     refuse_what_cannot_act(args)?;
     let arguments: Vec<Argument> =
         args.args.iter().map(|a| Argument::parse(a)).collect::<Result<_, _>>().map_err(usage)?;
-    keep_files_apart(args, &arguments)?;
+    let expectations: Vec<Expectation> =
+        args.expect.iter().map(|text| Expectation::parse(text, &arguments)).collect::<Result<_, _>>()?;
+    keep_files_apart(args, &arguments, &expectations)?;
     let bytes = files::read(&args.input)?;
-    if args.engine == Engine::Ptx {
-        return interpret::run(args, bytes, &arguments);
-    }
-    let (cubin, lines) =
-        if bytes.starts_with(ELF_MAGIC) { (bytes, LineTable::new()) } else { compile_ptx(args, &bytes)? };
-    let parsed = Cubin::parse(&cubin).map_err(|e| Failure::file(&args.input, e))?;
-    check_target(args, &parsed)?;
-    match args.engine {
-        Engine::Gpu => gpu::run(args, &cubin, &parsed, &arguments),
-        Engine::Sim | Engine::Ptx => simulate(args, &parsed, &arguments, &lines),
-    }
+    let given = Given { arguments, globals: globals(args)? };
+    let start = Instant::now();
+    let launched = if args.engine == Engine::Ptx {
+        let source = Source::new(args, bytes)?;
+        say_what_runs(args);
+        interpret::run(args, &source, &given)?
+    } else {
+        let (cubin, lines) =
+            if bytes.starts_with(ELF_MAGIC) { (bytes, LineTable::new()) } else { compile_ptx(args, &bytes)? };
+        let parsed = Cubin::parse(&cubin).map_err(|e| Failure::file(&args.input, e))?;
+        check_target(args, &parsed)?;
+        if args.engine == Engine::Gpu {
+            return gpu::run(args, &cubin, &parsed, &given);
+        }
+        say_what_runs(args);
+        simulate::run(args, &parsed, &given, &lines)?
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    conclude(args, launched, &expectations, seconds)
 }
 
 /// Options that would change nothing here are mistakes.
@@ -53,12 +65,13 @@ pub(crate) fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
         ("--cluster", args.cluster.is_some(), not_the_driver),
         ("--max-instructions", args.max_instructions.is_some(), not_the_driver),
         ("--stats", args.stats.is_some(), not_the_driver),
+        ("--expect", !args.expect.is_empty(), not_the_driver),
     ];
     if let Some((name, ..)) = options.iter().find(|(_, given, engines)| *given && !engines.contains(&args.engine)) {
         return Err(usage(format!("{name} does nothing with --engine {}", args.engine.name())));
     }
     let of_the_model = [("--timing-sms", args.timing_sms.is_some()), ("--timing-warm", args.timing_warm)];
-    if let Some((name, _)) = of_the_model.iter().find(|(_, given)| *given && !wants_timing(args)) {
+    if let Some((name, _)) = of_the_model.iter().find(|(_, given)| *given && !args.wants_timing()) {
         return Err(usage(format!("{name} needs --timing, --timing-detail or --timing-file")));
     }
     Ok(())
@@ -73,13 +86,14 @@ fn check_target(args: &RunArgs, cubin: &Cubin) -> Result<(), Failure> {
     Ok(())
 }
 
-fn keep_files_apart(args: &RunArgs, arguments: &[Argument]) -> Result<(), Failure> {
+fn keep_files_apart(args: &RunArgs, arguments: &[Argument], expectations: &[Expectation]) -> Result<(), Failure> {
     let buffers: Vec<&Buffer> = arguments.iter().flat_map(Argument::buffers).collect();
     let globals = args.global.iter().filter_map(|setting| Some(Path::new(setting.split_once('=')?.1)));
-    let read = buffers.iter().filter_map(|buffer| buffer.input.as_deref());
+    let read = buffers.iter().filter_map(|buffer| buffer.input());
+    let expected = expectations.iter().map(Expectation::path);
     let written = buffers.iter().filter_map(|buffer| buffer.output.as_deref());
     let reports = [&args.stats, &args.timing_file, &args.check_report].into_iter().filter_map(|path| path.as_deref());
-    files::keep_apart(globals.chain(read).chain([args.input.as_path()]), written.chain(reports))
+    files::keep_apart(globals.chain(read).chain(expected).chain([args.input.as_path()]), written.chain(reports))
 }
 
 /// A cubin holds code for one target; PTX is compiled for the one asked for.
@@ -91,80 +105,45 @@ fn compile_ptx(args: &RunArgs, bytes: &[u8]) -> Result<(Vec<u8>, LineTable), Fai
     Ok((compiled.cubin, lines))
 }
 
-/// What a launch on the simulator leaves.
-pub(crate) struct Launched {
-    pub(crate) bound: Bound,
-    pub(crate) memory: Memory,
-    /// What checks of memory have found.
-    pub(crate) found: CheckReport,
-    pub(crate) result: Result<RunReport, RunError>,
-}
-
-/// Launch a kernel on the simulator. Errors are those of the arguments.
-pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, arguments: &[Argument]) -> Result<Launched, Failure> {
-    let options = Options {
-        strict: args.strict,
-        max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions),
-        timeout: args.timeout,
-        threads: args.threads.unwrap_or(0),
-        timing: wants_timing(args),
-        timing_sms: args.timing_sms,
-        timing_warm: args.timing_warm,
-        ..Options::default()
-    };
-    let mut simulator = Simulator::new(cubin, options).map_err(|e| Failure::file(&args.input, e))?;
-    let mut memory = Memory::new();
-    for setting in &args.global {
-        let (name, bytes) = global_setting(setting)?;
-        simulator.set_variable(name, &bytes, &mut memory).map_err(rejected)?;
-    }
-    let slots = simulator.parameters(&args.entry).map_err(run_failure)?;
-    let mut bound = argument::bind(arguments, &slots, &mut memory).map_err(usage)?;
-    for setting in &args.bind {
-        bind_object(setting, &mut bound, &mut memory)?;
-    }
-    simulator.set_objects(std::mem::take(&mut bound.objects));
-    let launch = launch_of(args, &bound);
-    let checks = args.check.as_deref().map(memcheck::parse).transpose()?;
-    let (found, result) = match checks {
-        Some(checks) => simulator.launch_checked(&args.entry, &launch, &mut memory, checks, &bound.undefined),
-        None => (CheckReport::default(), simulator.launch(&args.entry, &launch, &mut memory)),
-    };
-    Ok(Launched { bound, memory, found, result })
-}
-
-fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineTable) -> Result<(), Failure> {
-    say_what_runs(args);
-    let Launched { bound, memory, mut found, result } = launch(args, cubin, arguments)?;
+/// Say and write what a launch has left. What is wrong comes last: the fault, the checks' verdict, buffers that differ.
+fn conclude(args: &RunArgs, launched: Launched, expectations: &[Expectation], seconds: f64) -> Result<(), Failure> {
+    let Launched { bound, memory, found, target, end } = launched;
     if args.check.is_some() {
-        memcheck::publish(&mut found, args, lines)?;
+        memcheck::publish(&found, args)?;
     }
-    let report = result.map_err(|error| run_failure(with_line(error, args, lines)))?;
-    let statistics = statistics(&report.statistics);
-    finish(args, Finished { printed: &report.printed, bound: &bound, memory: &memory, statistics })?;
-    report.timing.map_or(Ok(()), |timing| print_timing(&timing, args))?;
-    memcheck::verdict(&found)
+    let ended = end.map_err(|fault| stopped(&fault))?;
+    files::write(Path::new("-"), &ended.printed)?;
+    for (path, contents) in bound.outputs(&memory).map_err(rejected)? {
+        files::write(&path, &contents)?;
+    }
+    if let Some(path) = &args.stats {
+        files::write(path, format!("{:#}\n", ended.statistics).as_bytes())?;
+    }
+    ended.timing.map_or(Ok(()), |timing| print_timing(&timing, args))?;
+    if !args.quiet {
+        eprintln!("{}", closing_line(args, &target, ended.warp_instructions, seconds));
+    }
+    memcheck::verdict(&found)?;
+    let wrong: Vec<String> = expectations.iter().filter_map(|expectation| expectation.judge(&bound, &memory)).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::Rejected(wrong.join("\n"))) }
 }
 
-/// `NAME=OBJECT` of `--bind`: lets a variable of the module mean an object.
-fn bind_object(setting: &str, bound: &mut Bound, memory: &mut Memory) -> Result<(), Failure> {
-    let wrong = |reason: &str| usage(format!("--bind {setting}: {reason}"));
-    let parts = setting.split_once('=').and_then(|(name, object)| Some((name, object.split_once(':')?)));
-    let (name, (kind, spec)) = parts.ok_or_else(|| wrong("expected NAME=KIND:…"))?;
-    let number = match kind {
-        "tex" | "surf" => {
-            let spec = ObjectSpec::parse(spec).map_err(|reason| wrong(&reason))?;
-            bound.place_object(name, &spec, memory).map_err(usage)? as u32
-        }
-        "sampler" => bound.objects.add_sampler(parse_sampler(spec).map_err(|reason| wrong(&reason))?),
-        _ => return Err(wrong("expected tex, surf or sampler")),
+/// What ran, and how long: a log that holds it can be read without the command line.
+fn closing_line(args: &RunArgs, target: &str, instructions: u64, seconds: f64) -> String {
+    let dims = |[x, y, z]: [u32; 3]| if (y, z) == (1, 1) { x.to_string() } else { format!("{x},{y},{z}") };
+    let (entry, engine) = (&args.entry, args.engine.name());
+    let (grid, block) = (dims(args.grid), dims(args.block.unwrap_or([1; 3])));
+    format!("ran: {entry}, grid {grid}, block {block}, {engine}, {target}, {instructions} instructions, {seconds:.3} s")
+}
+
+/// What `--global` gives, with the files' bytes.
+pub(crate) fn globals(args: &RunArgs) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let read = |setting: &String| {
+        let parts = setting.split_once('=');
+        let (name, path) = parts.ok_or_else(|| usage(format!("--global {setting}: expected NAME=PATH")))?;
+        Ok((name.to_owned(), files::read(path.as_ref())?))
     };
-    bound.objects.bind(name, number);
-    Ok(())
-}
-
-fn wants_timing(args: &RunArgs) -> bool {
-    args.timing || args.timing_detail || args.timing_file.is_some()
+    args.global.iter().map(read).collect()
 }
 
 fn print_timing(report: &TimingReport, args: &RunArgs) -> Result<(), Failure> {
@@ -173,37 +152,4 @@ fn print_timing(report: &TimingReport, args: &RunArgs) -> Result<(), Failure> {
     }
     let json = |path: &PathBuf| files::write(path, format!("{:#}\n", timing::json(report)).as_bytes());
     args.timing_file.as_ref().map_or(Ok(()), json)
-}
-
-/// Name the PTX line of the instruction at fault, where the run began with PTX.
-fn with_line(mut error: RunError, args: &RunArgs, lines: &LineTable) -> RunError {
-    if let RunError::Fault(fault) = &mut error
-        && fault.place.source.is_none()
-    {
-        fault.place.source = source_line(fault.place.pc, args, lines);
-    }
-    error
-}
-
-fn run_failure(error: RunError) -> Failure {
-    match error {
-        RunError::Fault(fault) => stopped(&fault),
-        RunError::NoKernel { .. } | RunError::Unbound(_) => rejected(error),
-        RunError::Launch(error) => usage(error),
-    }
-}
-
-fn statistics(statistics: &Statistics) -> serde_json::Value {
-    let opcodes: serde_json::Map<String, serde_json::Value> =
-        statistics.opcodes.iter().map(|(opcode, count)| (opcode.name().to_owned(), (*count).into())).collect();
-    let lanes = statistics.group_lanes as f64 / (32.0 * statistics.warp_instructions.max(1) as f64);
-    serde_json::json!({
-        "blocks": statistics.blocks,
-        "warps": statistics.warps,
-        "warp_instructions": statistics.warp_instructions,
-        "thread_instructions": statistics.thread_instructions,
-        "diverged_instructions": statistics.diverged_instructions,
-        "lane_utilisation": lanes,
-        "opcodes": opcodes,
-    })
 }

@@ -4,7 +4,6 @@
 //! the inputs, whichever was ready first.
 
 mod outcome;
-mod progress;
 mod table;
 
 use super::args::CompileArgs;
@@ -13,17 +12,13 @@ use super::cache::Cache;
 use super::compile::{self, Made};
 use super::diagnostics::{self, Record, Severity};
 use super::failure::{Failure, usage};
+use super::progress::Progress;
+use super::side_by_side::{self, Share, share};
 use super::{files, nvptx};
 use outcome::{Done, Outcome};
-use progress::Progress;
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-
-/// Bytes of a worker's stack: as many as the first thread of a process has, where one file alone is compiled.
-const STACK: usize = 8 << 20;
 
 /// Compile all inputs.
 pub(super) fn run(args: &CompileArgs) -> Result<(), Failure> {
@@ -32,8 +27,14 @@ pub(super) fn run(args: &CompileArgs) -> Result<(), Failure> {
     check(args, &jobs)?;
     std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, format!("cannot be made: {error}")))?;
     let cache = Cache::open(&args.cache)?;
-    let batch = Batch { args, cache: cache.as_ref(), share: share(args, jobs.len()) };
-    let progress = Progress::new(args, jobs.len());
+    let batch = Batch { args, cache: cache.as_ref(), share: share(args.code.jobs, jobs.len()) };
+    let progress = Progress::new(
+        jobs.len(),
+        "files",
+        !args.batch.quiet,
+        |outcome| outcome::said(args, outcome),
+        |outcome: &Outcome| outcome.result.is_err(),
+    );
     batch.compile(&jobs, &progress)?;
     let outcomes = progress.finish();
     finish(args, cache.as_ref(), &outcomes)
@@ -84,22 +85,6 @@ fn check(args: &CompileArgs, jobs: &[Job]) -> Result<(), Failure> {
         .or_else(|_| compile::refuse_what_cannot_act(args, None, jobs.iter().any(is_llvm)))
 }
 
-/// How the threads that were asked for are shared.
-#[derive(Clone, Copy)]
-struct Share {
-    /// Files that are compiled at a time.
-    files: usize,
-    /// Threads for each.
-    each: usize,
-}
-
-fn share(args: &CompileArgs, files: usize) -> Share {
-    let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let jobs = args.code.jobs.unwrap_or_else(processors).get();
-    let at_a_time = jobs.min(files).max(1);
-    Share { files: at_a_time, each: jobs / at_a_time }
-}
-
 /// What the compilations have in common.
 struct Batch<'a> {
     args: &'a CompileArgs,
@@ -108,23 +93,9 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Compile all files: each thread takes the next that nobody has taken.
-    fn compile(&self, jobs: &[Job], progress: &Progress) -> Result<(), Failure> {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some((number, job)) =
-                Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, jobs.get(n)?)))
-            {
-                progress.ready(number, self.outcome(job));
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..self.share.files {
-                let started = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
-                started.map_err(|error| Failure::Rejected(format!("error: --jobs: {error}")))?;
-            }
-            Ok(())
-        })
+    /// Compile all files.
+    fn compile(&self, jobs: &[Job], progress: &Progress<'_, Outcome>) -> Result<(), Failure> {
+        side_by_side::each(jobs, self.share.at_a_time, |number, job| progress.ready(number, self.outcome(job)))
     }
 
     fn outcome(&self, job: &Job) -> Outcome {

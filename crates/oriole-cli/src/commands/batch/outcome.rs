@@ -1,6 +1,8 @@
 //! What has become of one input, and of all as JSON.
 
-use crate::commands::diagnostics::{Record, Severity};
+use crate::commands::args::CompileArgs;
+use crate::commands::batch_args::DiagnosticsForm;
+use crate::commands::diagnostics::{self, Record, Severity};
 use crate::commands::failure::{Failure, rejected};
 use crate::product::{Kernel, Said};
 use serde::Serialize;
@@ -67,4 +69,32 @@ pub(super) fn json<'a>(outcomes: &'a [Outcome]) -> Result<String, Failure> {
     };
     let rows: Vec<Row<'a>> = outcomes.iter().map(row).collect();
     serde_json::to_string_pretty(&rows).map(|text| text + "\n").map_err(rejected)
+}
+
+/// A line for a file that failed, and its diagnostics; of others warnings, remarks, and the lines of `-v`.
+pub(super) fn said(args: &CompileArgs, outcome: &Outcome) -> String {
+    let input = outcome.input.display();
+    match (&outcome.result, args.batch.diagnostics) {
+        (Err(_), DiagnosticsForm::Json) => diagnostics::lines(&outcome.records()),
+        (Err(failure), DiagnosticsForm::Text) => {
+            let place = outcome.records().first().map(Record::place).filter(|place| !place.is_empty());
+            let place = place.unwrap_or_else(|| input.to_string());
+            format!("failed: {place}\n{}\n", failure.message())
+        }
+        (Ok(_), _) if args.batch.quiet => String::new(),
+        (Ok(done), form) => {
+            let mut text = match form {
+                DiagnosticsForm::Json => diagnostics::lines(&outcome.records()),
+                DiagnosticsForm::Text => {
+                    let line =
+                        |(severity, note): &(Severity, String)| format!("{}: {input}: {note}\n", severity.word());
+                    done.said.notes.iter().map(line).collect()
+                }
+            };
+            if args.verbose {
+                text.push_str(&format!("{input}:\n{}", done.said.verbose.text(outcome.time)));
+            }
+            text
+        }
+    }
 }

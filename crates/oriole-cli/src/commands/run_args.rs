@@ -1,0 +1,147 @@
+//! The grammar of `oriole run`.
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What executes a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Engine {
+    /// The SASS simulator.
+    #[default]
+    Sim,
+    /// The PTX interpreter.
+    Ptx,
+    /// The CUDA driver and an NVIDIA GPU.
+    Gpu,
+}
+
+impl Engine {
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Engine::Sim => "sim",
+            Engine::Ptx => "ptx",
+            Engine::Gpu => "gpu",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RunArgs {
+    /// PTX or cubin.
+    pub(crate) input: PathBuf,
+    /// Kernel to run.
+    #[arg(long)]
+    pub(crate) entry: String,
+    /// Target, such as sm_90; the file's by default.
+    #[arg(long)]
+    pub(crate) arch: Option<String>,
+    /// Grid size in blocks: X[,Y[,Z]].
+    #[arg(long, default_value = "1", value_parser = parse_dim3)]
+    pub(crate) grid: [u32; 3],
+    /// Block size in threads: X[,Y[,Z]]; one thread by default.
+    #[arg(long, value_parser = parse_dim3)]
+    pub(crate) block: Option<[u32; 3]>,
+    /// Cluster size in blocks: X[,Y[,Z]]; no clusters by default.
+    #[arg(long, value_parser = parse_dim3)]
+    pub(crate) cluster: Option<[u32; 3]>,
+    /// Dynamic shared memory in bytes.
+    #[arg(long, default_value_t = 0, value_name = "BYTES")]
+    pub(crate) shared: u32,
+    /// What executes the kernel.
+    #[arg(long, value_enum, default_value_t = Engine::Sim)]
+    pub(crate) engine: Engine,
+    /// Fault where a register is read too early.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Estimate the time on a device with the cycle model; the report goes to standard error.
+    #[arg(long)]
+    pub(crate) timing: bool,
+    /// Like --timing, with a table of all instructions.
+    #[arg(long)]
+    pub(crate) timing_detail: bool,
+    /// Write the report of the cycle model as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timing_file: Option<PathBuf>,
+    /// Time a chip of so many multiprocessors, with caches and bandwidth in proportion.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) timing_sms: Option<u32>,
+    /// Time a launch whose code, constants and buffers the second-level cache already holds, as far as they fit.
+    #[arg(long)]
+    pub(crate) timing_warm: bool,
+    /// Check memory: race, init, bounds, or all; separated by commas. Exit status 3 if anything is found.
+    #[arg(long, value_name = "KINDS")]
+    pub(crate) check: Option<String>,
+    /// Write what the checks of memory have found as JSON.
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub(crate) check_report: Option<PathBuf>,
+    /// Fault when a block has executed this many instructions, each counted once for the threads of a warp that
+    /// execute it together; waiting costs none.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_instructions: Option<u64>,
+    /// Fault when the launch takes longer than this many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Write run statistics as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stats: Option<PathBuf>,
+    /// Host threads; the results do not depend on it.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Fill a module variable with a file's bytes: NAME=PATH.
+    #[arg(long, value_name = "NAME=PATH")]
+    pub(crate) global: Vec<String>,
+    /// Bind a texture, surface or sampler to a module variable: NAME=tex:…, NAME=surf:…, NAME=sampler:….
+    #[arg(long, value_name = "NAME=OBJECT")]
+    pub(crate) bind: Vec<String>,
+    /// Compare the buffer of argument N, counted from 0, with a file: N=PATH[:TYPE][,rtol=R][,atol=A][,nan=equal|differ];
+    /// exit status 1 where they differ.
+    #[arg(long, value_name = "N=PATH")]
+    pub(crate) expect: Vec<String>,
+    /// Say nothing but errors and what is asked for: not what ran.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Kernel parameters in order: u32:7 f32:1.5 in:PATH out:PATH:SIZE inout:PATH:OUT zero:SIZE bytes:HEX[@OFF=BUFFER];
+    /// a SIZE is bytes or an array such as f32[64,32], a PATH that ends in .npy is NumPy's: in:a.npy[:TYPE];
+    /// tex:SHAPE:SIZE:FORMAT[:OPTIONS]:BUFFER surf:…
+    /// tensormap:TYPE:DIMS:STRIDES:BOX[:OPTION]…=BUFFER.
+    #[arg(value_name = "ARG")]
+    pub(crate) args: Vec<String>,
+}
+
+impl RunArgs {
+    /// Whether the cycle model is asked.
+    pub(crate) fn wants_timing(&self) -> bool {
+        self.timing || self.timing_detail || self.timing_file.is_some()
+    }
+}
+
+/// A number of seconds above zero.
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    duration(text.parse().map_err(|_| format!("'{text}' is not a number"))?)
+}
+
+/// So many seconds, above zero.
+pub(crate) fn duration(seconds: f64) -> Result<Duration, String> {
+    let duration = Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?;
+    if duration.is_zero() { Err("a timeout must be above zero".to_owned()) } else { Ok(duration) }
+}
+
+/// `X[,Y[,Z]]`, each at least 1.
+fn parse_dim3(text: &str) -> Result<[u32; 3], String> {
+    let mut dims = [1u32; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err(format!("'{text}' has {} dimensions; at most 3 are possible", parts.len()));
+    }
+    for (dim, part) in dims.iter_mut().zip(&parts) {
+        *dim = part.trim().parse().map_err(|_| format!("'{part}' is not a number"))?;
+        if *dim == 0 {
+            return Err("a dimension must be at least 1".to_owned());
+        }
+    }
+    Ok(dims)
+}

@@ -1,0 +1,108 @@
+//! `oriole run --engine sim`: the SASS simulator.
+
+use super::failure::{Failure, rejected, usage};
+use super::launch::{Ended, Given, Launched, launch_of, source_line};
+use super::memcheck;
+use super::run_args::RunArgs;
+use oriole_codegen::LineTable;
+use oriole_cubin::Cubin;
+use oriole_device::Memory;
+use oriole_device::argument::{self, Bound};
+use oriole_device::texture::{ObjectSpec, parse_sampler};
+use oriole_sim::{CheckReport, Options, RunError, RunReport, Simulator, Statistics};
+
+/// What a launch on the simulator leaves.
+pub(crate) struct Simulated {
+    pub(crate) bound: Bound,
+    pub(crate) memory: Memory,
+    /// What checks of memory have found.
+    pub(crate) found: CheckReport,
+    pub(crate) result: Result<RunReport, RunError>,
+}
+
+/// Launch a kernel on the simulator. Errors are those of the arguments.
+pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, given: &Given) -> Result<Simulated, Failure> {
+    let options = Options {
+        strict: args.strict,
+        max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions),
+        timeout: args.timeout,
+        threads: args.threads.unwrap_or(0),
+        timing: args.wants_timing(),
+        timing_sms: args.timing_sms,
+        timing_warm: args.timing_warm,
+        ..Options::default()
+    };
+    let mut simulator = Simulator::new(cubin, options).map_err(|e| Failure::file(&args.input, e))?;
+    let mut memory = Memory::new();
+    for (name, bytes) in &given.globals {
+        simulator.set_variable(name, bytes, &mut memory).map_err(rejected)?;
+    }
+    let slots = simulator.parameters(&args.entry).map_err(rejected)?;
+    let mut bound = argument::bind(&given.arguments, &slots, &mut memory).map_err(usage)?;
+    for setting in &args.bind {
+        bind_object(setting, &mut bound, &mut memory)?;
+    }
+    simulator.set_objects(std::mem::take(&mut bound.objects));
+    let launch = launch_of(args, &bound);
+    let checks = args.check.as_deref().map(memcheck::parse).transpose()?;
+    let (found, result) = match checks {
+        Some(checks) => simulator.launch_checked(&args.entry, &launch, &mut memory, checks, &bound.undefined),
+        None => (CheckReport::default(), simulator.launch(&args.entry, &launch, &mut memory)),
+    };
+    Ok(Simulated { bound, memory, found, result })
+}
+
+/// The same, with the lines of the PTX that the code comes from.
+pub(crate) fn run(args: &RunArgs, cubin: &Cubin, given: &Given, lines: &LineTable) -> Result<Launched, Failure> {
+    let Simulated { bound, memory, mut found, result } = launch(args, cubin, given)?;
+    memcheck::add_lines(&mut found, args, lines);
+    let end = match result {
+        Ok(report) => Ok(Ended {
+            printed: report.printed,
+            warp_instructions: report.statistics.warp_instructions,
+            statistics: statistics(&report.statistics),
+            timing: report.timing,
+        }),
+        Err(RunError::Fault(mut fault)) => {
+            if fault.place.source.is_none() {
+                fault.place.source = source_line(fault.place.pc, args, lines);
+            }
+            Err(fault)
+        }
+        Err(error @ (RunError::NoKernel { .. } | RunError::Unbound(_))) => return Err(rejected(error)),
+        Err(RunError::Launch(error)) => return Err(usage(error)),
+    };
+    Ok(Launched { bound, memory, found, target: cubin.target.to_string(), end })
+}
+
+/// `NAME=OBJECT` of `--bind`: lets a variable of the module mean an object.
+fn bind_object(setting: &str, bound: &mut Bound, memory: &mut Memory) -> Result<(), Failure> {
+    let wrong = |reason: &str| usage(format!("--bind {setting}: {reason}"));
+    let parts = setting.split_once('=').and_then(|(name, object)| Some((name, object.split_once(':')?)));
+    let (name, (kind, spec)) = parts.ok_or_else(|| wrong("expected NAME=KIND:…"))?;
+    let number = match kind {
+        "tex" | "surf" => {
+            let spec = ObjectSpec::parse(spec).map_err(|reason| wrong(&reason))?;
+            bound.place_object(name, &spec, memory).map_err(usage)? as u32
+        }
+        "sampler" => bound.objects.add_sampler(parse_sampler(spec).map_err(|reason| wrong(&reason))?),
+        _ => return Err(wrong("expected tex, surf or sampler")),
+    };
+    bound.objects.bind(name, number);
+    Ok(())
+}
+
+fn statistics(statistics: &Statistics) -> serde_json::Value {
+    let opcodes: serde_json::Map<String, serde_json::Value> =
+        statistics.opcodes.iter().map(|(opcode, count)| (opcode.name().to_owned(), (*count).into())).collect();
+    let lanes = statistics.group_lanes as f64 / (32.0 * statistics.warp_instructions.max(1) as f64);
+    serde_json::json!({
+        "blocks": statistics.blocks,
+        "warps": statistics.warps,
+        "warp_instructions": statistics.warp_instructions,
+        "thread_instructions": statistics.thread_instructions,
+        "diverged_instructions": statistics.diverged_instructions,
+        "lane_utilisation": lanes,
+        "opcodes": opcodes,
+    })
+}

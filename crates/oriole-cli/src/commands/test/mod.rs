@@ -1,0 +1,116 @@
+//! `oriole test`: launches of a manifest on the simulator, and whether they leave what is expected (`docs/testing.md`).
+
+mod build;
+mod contents;
+mod execution;
+mod manifest;
+mod outcome;
+mod parameter;
+mod plan;
+mod report;
+mod value;
+
+use super::failure::{Failure, usage};
+use super::progress::Progress;
+use super::side_by_side::{self, share};
+use super::test_args::TestArgs;
+use super::{compile, files, memcheck};
+use execution::Programs;
+use oriole_ptx::diag::SourceMap;
+use outcome::{Outcome, Status};
+use plan::Case;
+use std::path::Path;
+use std::time::Instant;
+
+/// Run all launches.
+pub(crate) fn run(args: &TestArgs) -> Result<(), Failure> {
+    args.targets.iter().try_for_each(|target| compile::compile_target(target).map(drop)).map_err(|e| usage_of(&e))?;
+    args.check.as_deref().map(memcheck::parse).transpose()?;
+    let outputs = [&args.junit, &args.json].into_iter().filter_map(|path| path.as_deref());
+    files::keep_apart(args.manifests.iter().map(|path| path.as_path()), outputs)?;
+    let planned = planned(args)?;
+    if args.list {
+        let names: String = planned.iter().map(|planned| format!("{}\n", planned.case.name)).collect();
+        return files::write(Path::new("-"), names.as_bytes());
+    }
+    let start = Instant::now();
+    let outcomes = outcomes(args, &planned)?;
+    finish(args, &outcomes, start.elapsed().as_secs_f64())
+}
+
+/// A case, and its line in the manifest.
+struct Planned {
+    case: Case,
+    line: usize,
+}
+
+/// The cases of all manifests that the filter lets through.
+fn planned(args: &TestArgs) -> Result<Vec<Planned>, Failure> {
+    let mut planned = Vec::new();
+    for path in &args.manifests {
+        planned.extend(of_manifest(args, path)?);
+    }
+    let count = planned.len();
+    if let Some(text) = &args.filter {
+        planned.retain(|planned| planned.case.name.contains(text.as_str()));
+        if planned.is_empty() && count > 0 {
+            return Err(usage(format!("--filter {text}: none of {count} launches has this in its name")));
+        }
+    }
+    let is_compiled = |planned: &Planned| planned.case.program.kind == build::Kind::Compiled;
+    let is_given = !args.targets.is_empty() || !args.levels.is_empty();
+    if is_given && !planned.iter().any(is_compiled) {
+        return Err(usage("--targets and --levels: nothing that is run is compiled"));
+    }
+    Ok(planned)
+}
+
+fn of_manifest(args: &TestArgs, path: &Path) -> Result<Vec<Planned>, Failure> {
+    let bytes = files::read(path).map_err(|failure| usage_of(&failure))?;
+    let text = String::from_utf8(bytes).map_err(|_| usage(format!("{}: a manifest is UTF-8 text", path.display())))?;
+    let wrong = |errors: &[_]| Failure::Usage(manifest::render(path, &text, errors));
+    let manifest = manifest::read(&text).map_err(|error| wrong(&[error]))?;
+    let cases = plan::cases(args, path, manifest).map_err(|errors| wrong(&errors))?;
+    let name = path.display().to_string();
+    let map = SourceMap::new(&name, &text);
+    let line = |case: &Case| map.line_column(u32::try_from(case.place.start).unwrap_or(u32::MAX)).0;
+    Ok(cases.into_iter().map(|case| Planned { line: line(&case), case }).collect())
+}
+
+/// What cannot be read before anything has run is wrong usage.
+fn usage_of(failure: &Failure) -> Failure {
+    Failure::Usage(failure.message().to_owned())
+}
+
+fn outcomes(args: &TestArgs, planned: &[Planned]) -> Result<Vec<Outcome>, Failure> {
+    let programs = Programs::new(planned.iter().map(|planned| &planned.case));
+    let share = share(args.jobs, planned.len());
+    let has_failed = |outcome: &Outcome| outcome.status != Status::Passed;
+    let progress = Progress::new(planned.len(), "launches", !args.quiet, report::block, has_failed);
+    side_by_side::each(planned, share.at_a_time, |number, Planned { case, line }| {
+        progress.ready(number, execution::run(case, *line, &programs, share.each));
+    })?;
+    Ok(progress.finish())
+}
+
+/// Write the reports, and say how it went.
+fn finish(args: &TestArgs, outcomes: &[Outcome], seconds: f64) -> Result<(), Failure> {
+    if let Some(path) = &args.junit {
+        files::write(path, report::junit(outcomes)?.as_bytes())?;
+    }
+    if let Some(path) = &args.json {
+        files::write(path, report::json(outcomes, seconds)?.as_bytes())?;
+    }
+    let summary = report::summary(outcomes, seconds);
+    let any = |status| outcomes.iter().any(|outcome| outcome.status == status);
+    if any(Status::Faulted) {
+        return Err(Failure::Fault(summary));
+    }
+    if any(Status::Failed) || any(Status::Error) {
+        return Err(Failure::Rejected(summary));
+    }
+    if !args.quiet {
+        eprintln!("{summary}");
+    }
+    Ok(())
+}
