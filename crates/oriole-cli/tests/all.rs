@@ -36,6 +36,7 @@ mod shell;
 mod surfaces;
 mod tensor;
 mod tensor_memory;
+mod test_command;
 mod textures;
 mod uniform_hazards;
 mod uniform_registers;
