@@ -2,6 +2,8 @@
 //! the order of the inputs.
 
 use crate::scratch::{Scratch, WRONG, error_text, finished, kernel, text};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Output;
 
 /// The cubin that a file becomes alone.
@@ -112,6 +114,33 @@ fn bytes_depend_on_nothing_else() {
     }
     assert!(words[0].find("elsewhere") < words[0].find("nowhere"), "the order of the inputs: {}", words[0]);
     assert!(words.iter().all(|said| *said == words[0]), "{words:?}");
+}
+
+/// A hundred runs: any number of threads, two folders, with the cache and without, other languages and homes.
+#[test]
+fn a_hundred_runs_make_one_file() {
+    let scratch = Scratch::with_three();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kernels/ptx/sort.sm_90.ptx");
+    let ptx = std::fs::read_to_string(source).expect("a bundled kernel");
+    let mut files = BTreeSet::new();
+    for run in 0..100 {
+        let folder = scratch.path(["here", "somewhere/else"][run / 3 % 2]);
+        std::fs::create_dir_all(&folder).expect("it can be made");
+        std::fs::write(folder.join("sort.ptx"), &ptx).expect("it can be written");
+        let mut command = scratch.command("compile sort.ptx -o sort.cubin --jobs");
+        command.arg(["1", "2", "8"][run % 3]).current_dir(&folder);
+        if run / 6 % 2 == 1 {
+            // Empty the first time, and full afterwards.
+            command.arg("--cache").arg(scratch.path(&format!("cache{}", run / 24)));
+        }
+        if run / 12 % 2 == 1 {
+            command.env("LC_ALL", "tr_TR.UTF-8").env("HOME", &folder).env("TZ", "Asia/Tokyo").env("COLUMNS", "20");
+        }
+        let output = finished(command);
+        assert_eq!(output.status.code(), Some(0), "run {run}: {}", error_text(&output));
+        files.insert(std::fs::read(folder.join("sort.cubin")).expect("written"));
+    }
+    assert_eq!(files.len(), 1);
 }
 
 #[test]
