@@ -190,9 +190,8 @@ fn conflict(instruction: &Instruction, spec: &InstructionSpec, found: Modifier) 
     let given = || instruction.modifiers.iter().skip(spec.stem.len()).copied();
     let refused = |form: &Form| given().filter(|&m| !takes(form, m)).collect::<Vec<_>>();
     let lists = || spec.forms.iter().filter(|form| takes(form, found)).map(refused);
-    match lists().filter(|list| !list.is_empty()).min_by_key(Vec::len) {
-        Some(list) => Conflict::With(list[0]),
-        None if lists().next().is_some() => Conflict::WithTypes,
+    match lists().min_by_key(Vec::len) {
+        Some(list) => list.first().map_or(Conflict::WithTypes, |&other| Conflict::With(other)),
         None => Conflict::Never,
     }
 }
