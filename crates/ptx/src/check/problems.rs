@@ -74,7 +74,7 @@ impl Checker<'_> {
             Problem::Pair { needed: false } => new(Rule::Kind, format!("`{head}` has only one result here")),
             Problem::Length { found, wanted } => {
                 let found = counted(found, "element");
-                new(Rule::Kind, format!("the vector has {found}, the instruction moves {wanted}"))
+                new(Rule::Kind, format!("the vector has {found}, the instruction takes {wanted}"))
             }
             Problem::Coordinates { found, wanted } => {
                 let message = format!("a place in this tensor has {}, not {found}", counted(wanted, "coordinate"));
@@ -180,7 +180,7 @@ impl Checker<'_> {
 }
 
 /// A number of things.
-fn counted(number: usize, thing: &str) -> String {
+pub(super) fn counted(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 

@@ -65,6 +65,10 @@ impl Parser<'_> {
         let shown = super::shorten(text);
         let unknown = Diagnostic::new(at, format!("unknown instruction `{shown}`")).label("not a PTX instruction");
         let diagnostic = match closest(text, Opcode::ALL.iter().map(|op| op.as_str())) {
+            _ if text.starts_with('%') && self.token == Token::Ident => {
+                Diagnostic::new(at, format!("`{shown}` is no instruction, and a guard starts with `@`"))
+                    .help(format!("write `@{shown}`"))
+            }
             _ if self.token == Token::Equals => Diagnostic::new(self.span, "PTX has no assignment with `=`")
                 .help("write the result as the first operand: `add.s32 %r1, %r2, %r3;`"),
             Some(near) => unknown.help(format!("did you mean `{near}`?")),

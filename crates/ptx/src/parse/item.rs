@@ -10,7 +10,16 @@ const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
 /// Directives that only stand at file level.
 const FILE_DIRECTIVES: [&str; 11] = [
-    ".visible", ".extern", ".weak", ".common", ".entry", ".func", ".global", ".const", ".version", ".target",
+    ".visible",
+    ".extern",
+    ".weak",
+    ".common",
+    ".entry",
+    ".func",
+    ".global",
+    ".const",
+    ".version",
+    ".target",
     ".address_size",
 ];
 
@@ -180,9 +189,12 @@ impl<'s> Parser<'s> {
     /// A function or variable, which share their linkage directive.
     fn declaration(&mut self, items: &mut Vec<Item>) -> Parse<()> {
         let first_word = self.slice();
-        let deciding = if super::decl::is_linkage(first_word) { self.word_after() } else { first_word };
-        match deciding {
+        match self.deciding_word() {
             ".entry" | ".func" => self.function(items),
+            ".reg" => {
+                let message = "`.reg` cannot stand at file level";
+                self.fail(Diagnostic::new(self.span, message).help("declare registers in the function that uses them"))
+            }
             word => {
                 if super::decl::is_linkage(first_word) && super::decl::is_linkage(word) {
                     self.bump();
@@ -200,8 +212,11 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The text of the token after the current one.
-    fn word_after(&self) -> &'s str {
+    /// The word that says what is declared here: the one after a linkage directive, or the current one.
+    pub(super) fn deciding_word(&self) -> &'s str {
+        if !super::decl::is_linkage(self.slice()) {
+            return self.slice();
+        }
         let mut ahead = self.lexer.clone();
         match ahead.next() {
             Some(Ok(Token::Dot)) => ahead.slice(),

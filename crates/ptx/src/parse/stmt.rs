@@ -167,6 +167,13 @@ impl Parser<'_> {
             },
             ".loc" => out.push(Statement::Loc(self.loc()?)),
             ".pragma" => out.push(Statement::Pragma(self.pragma()?)),
+            _ if matches!(self.deciding_word(), ".entry" | ".func") => {
+                self.lost_declarations = true;
+                self.linkage();
+                let message = format!("`{}` cannot stand in the body of a function", self.slice());
+                let help = "close the function before it with `}`";
+                return self.fail(Diagnostic::new(self.span, message).help(help));
+            }
             word => {
                 if super::decl::space(word).is_none_or(|space| space == Space::Reg) && !super::decl::is_linkage(word) {
                     self.lost_declarations = true;
