@@ -2,8 +2,8 @@
 
 use super::Checker;
 use crate::ast::{
-    Address, AddressBase, Block, Instruction, Modifier, Name, Opcode, Operand, RegisterName, ScalarType, Statement,
-    SymbolTable, TargetList, TypeClass,
+    Address, AddressBase, Block, Function, Instruction, Modifier, Name, Opcode, Operand, RegisterName, ScalarType,
+    Statement, SymbolTable, TargetList, TypeClass,
 };
 use crate::diag::{Diagnostic, Rule};
 use crate::scope::Binding;
@@ -260,12 +260,36 @@ impl<'m> Checker<'m> {
                     .help(format!("raise the number in `{stem_text}<{count}>`"))
             }
             (None, Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
-            (None, None) if kind == "register" => {
-                diagnostic.help(format!("declare it, for example `.reg .b32 {text};`"))
+            (None, None) => {
+                let diagnostic = match self.declared_elsewhere(name) {
+                    Some((declared, function)) => diagnostic.related(
+                        declared.span,
+                        format!("declared in another function, `{}`", self.text(function.name.sym)),
+                    ),
+                    None => diagnostic,
+                };
+                match kind {
+                    "register" => diagnostic.help(format!("declare it, for example `.reg .b32 {text};`")),
+                    _ => diagnostic,
+                }
             }
-            (None, None) => diagnostic,
         };
         self.error(diagnostic);
+    }
+
+    /// Where another function declares the name.
+    fn declared_elsewhere(&self, name: Name) -> Option<(Name, &'m Function)> {
+        if self.errors.len() >= super::MOST_SUGGESTIONS {
+            return None;
+        }
+        self.module.functions().find_map(|function| {
+            let mut parameters = function.params.iter().chain(&function.rets).filter_map(|parameter| parameter.name);
+            let found = parameters.find(|declared| declared.sym == name.sym).or_else(|| {
+                let (declared, _) = self.declared_within(function.body.as_ref()?, name)?;
+                Some(declared)
+            });
+            Some((found?, function))
+        })
     }
 }
 

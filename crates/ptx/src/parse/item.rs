@@ -145,17 +145,13 @@ impl<'s> Parser<'s> {
 
     fn version(&mut self) -> Parse<(u32, u32)> {
         self.bump();
-        let (text, at) = (self.slice(), self.span);
-        let parts = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let parts = self.slice().split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         match parts {
             Some(version) if self.token == Token::Float => {
                 self.bump();
                 Ok(version)
             }
-            _ => {
-                let message = format!("expected a version number such as `9.0`, found `{}`", super::shorten(text));
-                self.fail(Diagnostic::new(at, message))
-            }
+            _ => Err(self.unexpected("a version number such as `9.0`")),
         }
     }
 
