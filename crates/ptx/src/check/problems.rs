@@ -4,7 +4,7 @@ use super::Checker;
 use super::operands::{Fault, Problem};
 use crate::ast::{AddressBase, Instruction, Operand, ScalarType, Span};
 use crate::diag::{Diagnostic, Rule};
-use crate::grammar::{Fit, OperandSpec};
+use crate::grammar::{Fit, OperandSpec, any_of};
 use crate::parse::shorten;
 use crate::scope::Register;
 
@@ -203,7 +203,15 @@ fn operand_count(instruction: &Instruction, fits: &[Fit]) -> Diagnostic {
         (least, most) if least == most => format!("{least} operands"),
         (least, most) => format!("{least} to {most} operands"),
     };
-    let message = format!("`{}` takes {wanted}, not {found}", instruction.opcode);
+    let longer = fits.iter().filter(|fit| found > most && found <= fit.form.operands.iter().count());
+    let message = match longer.flat_map(|fit| fit.form.operands.iter()).find(|spec| !here(spec)) {
+        // The modifier that brings another operand with it is missing.
+        Some(spec) => {
+            let (opcode, modifiers) = (instruction.opcode, any_of(spec.with.iter().copied()));
+            format!("`{opcode}` takes {found} operands only with {modifiers}")
+        }
+        None => format!("`{}` takes {wanted}, not {found}", instruction.opcode),
+    };
     Diagnostic::new(instruction.span, message).rule(Rule::Count)
 }
 
