@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use oriole_ptx::diag::{Diagnostic, SourceMap};
 
-use crate::module::{Said, Wrong};
+use super::module::{Said, Wrong};
 
 fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/diagnostics.md")
@@ -42,7 +42,7 @@ pub(crate) fn with_modules(page: &str, modules: &[Wrong]) -> String {
 fn examples(mark: &str, modules: &[Wrong]) -> String {
     let example = |name: &str| {
         let wrong = modules.iter().find(|wrong| wrong.name == name).expect(name);
-        let shown = SourceMap::new(name, &wrong.text).render_all(&crate::errors(wrong));
+        let shown = SourceMap::new(name, &wrong.text).render_all(&super::errors(wrong));
         let ptxas: Vec<String> = wrong.ptxas.iter().map(in_full).collect();
         format!("\n## `{name}`\n\n```text\n{}\n```\n\nptxas:\n\n```text\n{}\n```\n", shown.trim_end(), ptxas.join("\n"))
     };
@@ -66,7 +66,7 @@ fn table(modules: &[Wrong]) -> String {
     );
     for wrong in modules {
         let map = SourceMap::new(&wrong.name, &wrong.text);
-        let ours: Vec<String> = crate::errors(wrong).iter().map(|error| with_place(&map, error)).collect();
+        let ours: Vec<String> = super::errors(wrong).iter().map(|error| with_place(&map, error)).collect();
         let theirs: Vec<String> = wrong.ptxas.iter().map(in_short).collect();
         let verdict = if wrong.ptxas_says_as_much() { "equal" } else { "better" };
         out += &format!("| {} | {} | {} | {verdict} |\n", wrong.name, cell(&theirs), cell(&ours));
