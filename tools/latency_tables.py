@@ -9,7 +9,7 @@ but for what `first_class` and `reader_class` say; crates/isa/src/latency/mined.
 
 A number comes from the first of these that there is (names of sources as in docs/isa/latency.md):
   seen(K)   as it stands in the file: found in code of ptxas that the mined data lack; `R2UR`, taken for VOTE, too
-  floor(D)  the published number, raised to what the digest says: tools/latency_floors.tsv
+  floor(D)  the published number, raised to what large samples of ptxas's code never go below: tools/latency_floors.tsv
   AxB       five pairs or more at the smallest distance; or fewer, if that is not above the published number or
             (without one) not above the longest distance that the producer's other rows have
   nak(N)    pairs only at N, which is more than the published number, which is taken: N has fewer than five pairs, or
@@ -36,7 +36,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TABLES = os.path.join(HERE, "..", "crates", "isa", "spec", "latency")
 ENOUGH = 5
 WELL_KNOWN = 10                                 # readers: with fewer numbers the nearest target's longest counts too
-TOO_LONG = 64                                   # the digest's own limit: nothing is relied on at such a distance
+TOO_LONG = 64                                   # nothing is relied on at such a distance
 
 # sm_120 has two halves of the ALU; 64-bit work takes both, one after the other.
 DUAL = {"ISETP", "FSETP", "SEL", "FSEL", "MOV", "FMNMX", "FMNMX3", "VIMNMX", "VIMNMX3", "VIADDMNMX"}

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use oriole_device::{Launch, Memory};
 use oriole_interp::{Interpreter, Options};
 
-/// Enough for the kernels of the seeds, little enough for a thousand runs a second.
+/// Enough for the kernels that mutation starts from, little enough for a thousand runs a second.
 const MAX_INSTRUCTIONS: u64 = 2000;
 
 /// Bytes of each buffer that a kernel gets.

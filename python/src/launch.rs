@@ -5,7 +5,6 @@ use crate::errors::{findings, launch_error, value_error};
 use crate::interrupt::interruptible;
 use crate::module::Module;
 use oriole::{CancelToken, Dim, LaunchError, LaunchReport, Simulator, Timing};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -42,61 +41,54 @@ impl Settings {
 }
 
 /// An argument, as Python's half of the package has made it.
-enum Argument {
+#[derive(FromPyObject)]
+pub(crate) enum Argument {
     /// The bytes of the parameter.
-    Value(Vec<u8>),
-    /// A buffer with this in it.
-    Buffer(Vec<u8>),
-    /// The buffer of the argument at that position.
-    Again(usize),
+    Value(PyBackedBytes),
+    /// The number of a memory, and an offset into it.
+    Pointer(usize, u64),
 }
 
-impl Argument {
-    fn new(kind: &str, bytes: &[u8], index: usize) -> PyResult<Argument> {
-        match kind {
-            "value" => Ok(Argument::Value(bytes.to_vec())),
-            "buffer" => Ok(Argument::Buffer(bytes.to_vec())),
-            "again" => Ok(Argument::Again(index)),
-            other => Err(PyValueError::new_err(format!("'{other}' is no kind of argument"))),
-        }
-    }
-}
+/// What is in each memory.
+type Contents<'py> = Vec<Bound<'py, PyBytes>>;
 
-/// By argument: what its buffer has after the launch, if it is one.
-type Contents<'py> = Vec<Option<Bound<'py, PyBytes>>>;
-
-/// Runs a kernel: a dictionary with the report, and what is in the buffers then. The arguments are `("value", bytes, 0)`,
-/// `("buffer", bytes, 0)` or `("again", b"", index)`.
+/// Runs a kernel: a dictionary with the report, and what is in the memories then. A memory is the name that faults call it,
+/// and its contents.
 #[pyfunction]
 pub(crate) fn launch<'py>(
     py: Python<'py>,
     module: &Module,
-    arguments: Vec<(String, PyBackedBytes, usize)>,
+    memories: Vec<(String, PyBackedBytes)>,
+    arguments: Vec<Argument>,
     settings: Settings,
 ) -> PyResult<(Bound<'py, PyDict>, Contents<'py>)> {
-    let arguments = arguments.iter().map(|(kind, bytes, index)| Argument::new(kind, bytes, *index));
-    let mut arguments = arguments.collect::<PyResult<Vec<Argument>>>()?;
+    let mut memories: Vec<(String, Vec<u8>)> =
+        memories.into_iter().map(|(name, contents)| (name, contents.to_vec())).collect();
     let token = CancelToken::new();
     let simulator = settings.simulator(module, &token)?;
-    let report = interruptible(py, &token, || run(&simulator, &mut arguments, &settings))?;
+    let report = interruptible(py, &token, || run(&simulator, &mut memories, &arguments, &settings))?;
     let report = report.map_err(|error| launch_error(py, &error))?;
-    let left = arguments.iter().map(|argument| match argument {
-        Argument::Buffer(bytes) => Some(PyBytes::new(py, bytes)),
-        Argument::Value(_) | Argument::Again(_) => None,
-    });
+    let left = memories.iter().map(|(_, contents)| PyBytes::new(py, contents));
     Ok((describe(py, &report)?, left.collect()))
 }
 
-fn run(simulator: &Simulator, arguments: &mut [Argument], settings: &Settings) -> Result<LaunchReport, LaunchError> {
+fn run(
+    simulator: &Simulator,
+    memories: &mut [(String, Vec<u8>)],
+    arguments: &[Argument],
+    settings: &Settings,
+) -> Result<LaunchReport, LaunchError> {
     let mut launch = simulator.kernel(&settings.entry)?.shared_bytes(settings.shared);
     if let Some(cluster) = settings.cluster {
         launch = launch.cluster(cluster);
     }
+    for (name, contents) in memories {
+        launch = launch.memory(name.as_str(), contents);
+    }
     for argument in arguments {
         launch = match argument {
             Argument::Value(bytes) => launch.bytes(&bytes[..]),
-            Argument::Buffer(bytes) => launch.in_out(bytes),
-            Argument::Again(index) => launch.again(*index),
+            Argument::Pointer(memory, offset) => launch.pointer(*memory, *offset),
         };
     }
     launch.launch(Dim(settings.grid), Dim(settings.block))

@@ -19,5 +19,5 @@ mod _oriole {
     #[pymodule_export]
     use super::launch::launch;
     #[pymodule_export]
-    use super::module::{Module, disassemble};
+    use super::module::{Module, device, disassemble};
 }

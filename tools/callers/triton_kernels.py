@@ -10,12 +10,9 @@ The cases are those of ../shared/kernels/triton/kernels.py. Each is compiled in 
 each cubin has to have Oriole's note: ptxas's own code has none, so what passes was compiled here. Each launch of a case then runs
 on the strict simulator, against ../shared/kernels/expected. Exit status 1 if anything is missing or wrong.
 """
-import argparse, os, pathlib, re, sys, tempfile, types
+import argparse, os, re, sys, tempfile
+from launches import KERNELS, Tally, link_ptxas
 
-HERE = pathlib.Path(__file__).resolve().parent
-SHARED = HERE.parent.parent.parent / "shared"
-# Oriole's note section, in no file of ptxas.
-NOTE = b".note.oriole"
 # Architectures that get a suffix from Triton, so that the note of a target is found under its plain name.
 ARCHS = {"sm_80": 80, "sm_90": 90, "sm_100": 100}
 
@@ -30,9 +27,7 @@ def arguments():
 
 def use(oriole, folder):
     """Have Triton call Oriole: by the environment, as its users would."""
-    link = os.path.join(folder, "ptxas")
-    os.symlink(os.path.abspath(oriole), link)
-    os.environ["TRITON_PTXAS_PATH"] = os.environ["TRITON_PTXAS_BLACKWELL_PATH"] = link
+    os.environ["TRITON_PTXAS_PATH"] = os.environ["TRITON_PTXAS_BLACKWELL_PATH"] = link_ptxas(oriole, folder)
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
 
 
@@ -57,39 +52,24 @@ def compiled(case, arch):
 
 def main():
     options = arguments()
-    sys.path[:0] = [str(SHARED / "tools"), str(SHARED / "kernels" / "triton")]
-    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(KERNELS / "triton"))
     failed = 0
     with tempfile.TemporaryDirectory(prefix="triton.") as folder:
         use(options.oriole, folder)
-        import run_kernels as judge
         from kernels import CASES
-        launches = judge.load(files=("launch_triton.json",))
-        settings = types.SimpleNamespace(oriole=options.oriole, engine=None, strict=True, timeout=300)
         for target in options.targets.split(","):
-            cubins, own, right, run = 0, 0, 0, 0
+            tally = Tally(options.oriole, "Triton", target, folder, files=("launch_triton.json",))
             for name, case in CASES.items():
                 if not re.search(options.only, name):
                     continue
                 try:
                     cubin = compiled(case, ARCHS[target])
                 except Exception as error:
-                    print(f"{name} {target}: {type(error).__name__}: {str(error).strip()[:300]}", flush=True)
-                    failed += 1
+                    tally.refuse(name, f"{type(error).__name__}: {error}")
                     continue
-                if cubin is None:
-                    continue
-                cubins, own = cubins + 1, own + (NOTE in cubin)
-                path = os.path.join(folder, f"{name}.{target}.cubin")
-                pathlib.Path(path).write_bytes(cubin)
-                for launch in (l for l in launches if l["file"] == f"triton_{name}" and target in l["targets"]):
-                    where = os.path.join(folder, f"{launch['name']}.{target}")
-                    _, is_right, message, _ = judge.run_and_check(launch, target, path, where, settings)
-                    run, right = run + 1, right + is_right
-                    if not is_right:
-                        print(f"{launch['name']} {target}: {message}", flush=True)
-            print(f"{target}: {cubins} cubins by Triton, {own} of them Oriole's; {run} launches, {right} right", flush=True)
-            failed += cubins - own + run - right
+                if cubin is not None:
+                    tally.add(f"triton_{name}", cubin)
+            failed += tally.close()
     return 1 if failed else 0
 
 

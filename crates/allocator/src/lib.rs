@@ -11,6 +11,8 @@
 //! from the system is never given back.
 //!
 //! A crate of its own because it is built for speed and the command for size.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod heap;

@@ -5,6 +5,8 @@
 //! Where instructions are added or taken away, the file is laid out anew and what points into the code
 //! (branches, symbols, relocations, records of `.nv.info`, program headers) follows. `docs/assembly.md`
 //! describes the format.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod bytes;
 mod code;

@@ -4,6 +4,8 @@
 //! all paths: every read, overwrite and anti-dependence of a register of R, UR, P or UP must be covered by
 //! enough issued cycles (`oriole_isa::latency`) or by a wait for a scoreboard (`oriole_isa::access`).
 //! `docs/check.md` has the rules and their limits. Nothing is executed, and nothing of the compiler is used.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod barrier;
 mod checked;

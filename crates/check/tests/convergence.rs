@@ -1,8 +1,6 @@
 //! Convergence barriers, on code written by hand: what the simulator deadlocks on, or what is one word away from it.
 
-mod assembled;
-
-use assembled::{EXIT, Line, code, report};
+use crate::assembled::{EXIT, Line, code, report};
 use oriole_check::Kind;
 use oriole_isa::Arch;
 

@@ -1,9 +1,7 @@
 //! Paths, calls, predicates, queues and barriers, on code written by hand. The distances are those that ptxas's
-//! code relies on (`../shared/latency/digest.md`).
+//! code relies on (docs/sources.md, Latencies).
 
-mod assembled;
-
-use assembled::{EXIT, Line, code, report, report_on};
+use crate::assembled::{EXIT, Line, code, report, report_on};
 use oriole_check::{CheckError, Kind, check};
 use oriole_cubin::{Cubin, FunctionSpec, InnerFunctionSpec, ModuleSpec, Target, write};
 use oriole_isa::Arch;

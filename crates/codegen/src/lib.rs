@@ -5,6 +5,8 @@
 //! let compiled = oriole_codegen::compile(ptx, &oriole_codegen::CompileOptions::default()).expect("the module is right");
 //! assert_eq!(&compiled.cubin[..4], b"\x7fELF");
 //! ```
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod back_end;
 mod both;

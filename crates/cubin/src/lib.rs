@@ -3,6 +3,8 @@
 //! [`Cubin::parse`] reads any cubin, ours or another compiler's; [`write()`] makes one from a
 //! [`spec::ModuleSpec`]. [`image::Image`] lays a cubin out in memory and applies its relocations,
 //! as a loader does.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod compat;
 mod error;

@@ -1,7 +1,7 @@
 //! ptxas's cubins taken apart into descriptions and written again by us: what differs from the
 //! original is only what `docs/cubin.md` says.
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 

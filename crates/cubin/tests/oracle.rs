@@ -1,7 +1,7 @@
 //! Cubins that ptxas makes: all of them are read, and agree with what cuobjdump says of them.
 //! Needs the reference tools: `ORIOLE_ORACLE` names the folder with their executables.
 
-mod common;
+use crate::common;
 
 use oriole_cubin::image::{Bases, Image, Placement};
 use oriole_cubin::{Cubin, FileKind, SectionKind};

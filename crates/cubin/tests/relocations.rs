@@ -1,6 +1,6 @@
 //! The bit positions of relocations, checked against what nvlink writes and what nvdisasm shows.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! reader and by `object`'s own; with the reference tools present they must read it too and show
 //! the vectors' text.
 
-mod common;
+use crate::common;
 
 use object::read::elf::{FileHeader, SectionHeader};
 use oriole_cubin::image::{Bases, Image, Placement};

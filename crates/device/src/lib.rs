@@ -8,6 +8,8 @@
 //! * [`printf`]: the text of a device-side `printf`;
 //! * [`texture`]: textures, surfaces and samplers;
 //! * [`tensor_map`]: the tensor maps of tensor copies.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod argument;
 mod argument_error;

@@ -43,6 +43,8 @@
 //! State that belongs to a block (such as `mbarrier`s beyond the bytes that they occupy) is a field of
 //! `env::BlockState`. An instruction that polls (`mbarrier.try_wait`) simply answers "not yet" and
 //! costs `POLL` (`compile::cost`), so that those it waits for have their turn.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod arith;
 mod barrier;

@@ -1,8 +1,6 @@
 //! Memory, variables, calls and the system's functions, one small kernel each.
 
-mod common;
-
-use common::{fault, module, run, try_run};
+use crate::common::{fault, module, run, try_run};
 use oriole_device::{FaultKind, Launch, Memory, Space};
 use oriole_interp::{Interpreter, Options};
 

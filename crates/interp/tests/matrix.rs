@@ -1,8 +1,6 @@
 //! Matrix instructions, asynchronous copies and `mbarrier` against the host's arithmetic.
 
-mod common;
-
-use common::{fault, run};
+use crate::common::{fault, run};
 
 #[test]
 fn integer_products_are_exact() {

@@ -1,8 +1,6 @@
 //! Matrices of 8 bits and less of sm_100 and later against the host's arithmetic.
 
-mod common;
-
-use common::{module, try_run};
+use crate::common::{module, try_run};
 use oriole_device::Launch;
 use oriole_interp::Options;
 

@@ -1,8 +1,6 @@
 //! Divergence, reconvergence, member masks, barriers: what threads see of each other.
 
-mod common;
-
-use common::{fault, run};
+use crate::common::{fault, run};
 use oriole_device::FaultKind;
 
 #[test]
@@ -107,7 +105,7 @@ fn a_flag_within_a_warp_is_seen() {
 
 #[test]
 fn blocks_that_wait_for_each_other_get_on() {
-    use common::{module, try_run};
+    use crate::common::{module, try_run};
     use oriole_device::Launch;
     // Each block waits for the next one's flag.
     let body = "mov.u32 %r1, %ctaid.x; add.u32 %r2, %r1, 1; mov.u32 %r3, %nctaid.x; mad.wide.u32 %at, %r1, 4, %out;

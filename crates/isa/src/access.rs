@@ -1,7 +1,7 @@
 //! Which registers an instruction reads and writes, and what tells that it is done with each.
 //!
 //! The strict simulator and the static checker judge control words by these facts. Source: what ptxas's
-//! code relies on (`../shared/latency/digest.md`, "Facts about the control bits"; `docs/isa/latency.md`).
+//! code relies on (`docs/isa/latency.md`; `docs/sources.md`, Latencies).
 
 use crate::latency::{self, Queue, Slot};
 use crate::{Arch, Field, FieldId, Inst, Opcode, Pipe, RegFile, Role, Value, Warpgroup};

@@ -2,7 +2,7 @@
 
 /// Scheduling control of one instruction, as the hardware reads it.
 ///
-/// Bit positions: `../shared/vectors/README.md`.
+/// Bit positions as nvdisasm reads them (docs/sources.md, Encodings).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Control {
     /// Cycles before the next instruction of this warp may issue, 0–15 (bits 105–108).

@@ -41,7 +41,7 @@ pub fn reads_late(inst: &Inst, place: Slot, arch: Arch) -> bool {
 }
 
 /// Uniform sources are read late too: asynchronous copies and tensor core work of a block, and `SYNCS.EXCH`
-/// (ptxas gives every one of them a read scoreboard; digest, "Opcodes that set scoreboards").
+/// (ptxas gives every one of them a read scoreboard; docs/isa/latency.md).
 pub fn holds_uniform(inst: &Inst) -> bool {
     inst.opcode.info().latency == LatencyClass::Bulk || inst.opcode == Opcode::SYNCSU
 }

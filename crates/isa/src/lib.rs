@@ -7,6 +7,8 @@
 //! as `[R2.64+UR4+0x10]` is three operands (base, uniform base, offset) that the
 //! syntax template prints together. The Ori IR and the simulator use the same
 //! opcodes, signatures and modifier fields.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod access;
 mod arch;

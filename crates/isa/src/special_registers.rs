@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(by_number(SRZ, Arch::Sm89).map(|r| r.name), Some("SRZ"));
     }
 
-    /// Rules of seed 001.
+    /// Rules of the published description of special registers (docs/sources.md).
     #[test]
     fn what_is_not_there_reads_as_zero() {
         let tid = 0xffff_ffff;

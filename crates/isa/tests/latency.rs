@@ -175,7 +175,8 @@ fn well_known_latencies() {
     assert_eq!(raw("VIADD R0, R1, 0x1", "LOP3.LUT R3, R0, R4, RZ, 0xc0, !PT", at(2), Arch::Sm90), 5);
 }
 
-/// Figures of the digest for the targets around Ampere to Hopper, by another route than the tables' generator.
+/// Figures from ptxas's code (docs/sources.md, Latencies) for the targets around Ampere to Hopper, by another route than
+/// the tables' generator.
 #[test]
 fn other_generations() {
     let parse = |text: &str, arch| oriole_isa::parse(text, arch, &|_| None).expect("a known instruction");
@@ -252,7 +253,7 @@ fn every_cell_is_what_was_mined_or_published() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// Digest, "Own stalls of control flow" and "Facts about the control bits".
+/// Own stalls, as ptxas's code has them: docs/isa/latency.md, Facts that are code, not rows.
 #[test]
 fn control_flow_stalls_by_itself() {
     let parse = |text: &str, arch| oriole_isa::parse(text, arch, &|_| Some(0)).expect("a known instruction");

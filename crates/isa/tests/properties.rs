@@ -165,7 +165,7 @@ fn published_numbers_and_names() {
         assert_eq!(opcode.rot13_name(), name);
         assert_eq!(Opcode::from_name(opcode.name()), Some(opcode));
     }
-    // The table of encoding categories in seed 000.
+    // The table of encoding categories in the published register model (docs/sources.md).
     let categories = [(Opcode::IADD3, 489), (Opcode::ISETP, 59), (Opcode::MUFU, 501), (Opcode::DMMA, 515)];
     assert!(categories.into_iter().all(|(opcode, number)| opcode.category() == Some((number, number))));
     assert_eq!(Opcode::LDG.category(), Some((449, 456)));

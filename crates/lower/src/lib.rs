@@ -1,5 +1,7 @@
 //! PTX to Ori: SASS opcodes on virtual registers, one file per chapter of the PTX manual.
 //! See `docs/lower.md`.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod abi;
 mod body;

@@ -1,9 +1,9 @@
-//! Every kernel of the first milestone lowers to Ori that passes the verifier.
+//! Every kernel that `first.txt` of the shared kernels names lowers to Ori that passes the verifier.
 
 use oriole_isa::Arch;
 use std::path::Path;
 
-/// Name, file and entry of each launch of the milestone.
+/// File and entry of the launch of each.
 fn first_kernels(shared: &Path) -> Vec<(String, String)> {
     let read = |name: &str| std::fs::read_to_string(shared.join(name)).unwrap_or_default();
     let launches: serde_json::Value = serde_json::from_str(&read("launch.json")).unwrap_or_default();

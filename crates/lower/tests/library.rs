@@ -2,9 +2,7 @@
 //! a small interpreter of its own, whose special-function unit errs by a unit in either direction,
 //! and the results are compared with software floating point.
 
-mod library_model;
-
-use library_model::{Library, MufuError};
+use crate::library_model::{Library, MufuError};
 use rustc_apfloat::ieee::{Double, Single};
 use rustc_apfloat::{Float, FloatConvert, Round, Status};
 

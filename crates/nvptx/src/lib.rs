@@ -13,6 +13,8 @@
 //! | [`runtime`] | what LLVM IR has and PTX has not, as functions of a small library |
 //! | [`emit`] | machine instructions to a PTX module |
 //! | [`driver`] | the stages in order |
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod analysis;
 pub mod bitcode;

@@ -1,6 +1,6 @@
 //! Bitcode made by LLVM, against what its source says.
 
-mod canonical;
+use crate::canonical;
 
 use oriole_nvptx::bitcode::{LazyModule, read};
 use oriole_nvptx::ir::{

@@ -1,6 +1,6 @@
 //! Linking, by what LLVM's rules say of small modules.
 
-mod canonical;
+use crate::canonical;
 
 use oriole_nvptx::bitcode::LazyModule;
 use oriole_nvptx::ir::{Linkage, Module, Op, SymbolKind, verify};

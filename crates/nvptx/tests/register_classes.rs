@@ -1,4 +1,4 @@
-//! The register-class seed's tables (`002`), as data copied from it, against the class table.
+//! The tables of the published register classes (docs/sources.md), as data copied from there, against the class table.
 
 use oriole_nvptx::machine::RegClass;
 use oriole_nvptx::machine::class::SPECIAL;

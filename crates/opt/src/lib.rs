@@ -3,6 +3,8 @@
 //! [`pipeline::PIPELINE`] is the list of the passes; [`slots::SLOTS`] the published table, with what fills each slot or why
 //! nothing does. A pass is a plain function from a function and a [`Context`] to [`Changed`]; there is no state between
 //! passes but the analyses that are held.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod knobs;
 mod manager;

@@ -1,4 +1,5 @@
-//! The published table: numbers, names and order as in the seed, and nothing said of a slot that is not so.
+//! The published table: numbers, names and order as in the documents (docs/sources.md), and nothing said of a slot that
+//! is not so.
 
 use oriole_opt::pipeline::PIPELINE;
 use oriole_opt::slots::{Content, SLOTS};
@@ -27,7 +28,7 @@ fn pairs(text: &str) -> Vec<(u16, String)> {
     words.windows(2).filter_map(pair).collect()
 }
 
-/// The design page copies the published table; it also says where the slots from 132 on stand.
+/// A page beside the repository copies the published table; it also says where the slots from 132 on stand.
 #[test]
 fn numbers_and_names_are_the_published_ones() {
     let Some(page) = shared("design/oriole.md") else { return };
@@ -52,7 +53,7 @@ fn numbers_and_names_are_the_published_ones() {
     }
 }
 
-/// What the seeds say of single slots in passing.
+/// What the documents on ptxas's IR and on uniform registers say of single slots in passing.
 #[test]
 fn the_seeds_name_them_likewise() {
     let seeds = ["seeds/003_064f8b343cdd362d.txt", "seeds/004_74ce9c0a02311c03.txt"];

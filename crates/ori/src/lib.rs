@@ -2,6 +2,8 @@
 //!
 //! An Ori instruction is a SASS opcode with modifiers, a guard and operands in the order of the
 //! opcode's signature, on virtual registers. See `docs/ori.md` for a tour with examples.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod analysis;
 mod builder;

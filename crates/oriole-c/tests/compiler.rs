@@ -1,8 +1,6 @@
 //! The compiler's functions: results, logs, options, and inputs that mean no good.
 
-mod common;
-
-use common::{Compiler, SAXPY, cubin};
+use crate::common::{Compiler, SAXPY, cubin};
 use oriole_c::*;
 use std::ffi::{CStr, c_char};
 use std::{ptr, thread};

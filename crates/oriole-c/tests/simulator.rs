@@ -1,8 +1,8 @@
 //! The simulator's functions, and code as text.
 
-mod common;
+use crate::common;
 
-use common::{SAXPY, cubin, done, log};
+use crate::common::{SAXPY, cubin, done, log};
 use oriole_c::*;
 use std::ffi::{CStr, CString};
 use std::ptr;

@@ -1,6 +1,6 @@
 //! Cubins as text and back: the same bytes, patched code that runs, text that is damaged.
 
-mod read_back;
+use crate::read_back;
 
 use oriole_assembly::{assemble, disassemble};
 use oriole_codegen::{CompileOptions, compile};

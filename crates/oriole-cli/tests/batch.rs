@@ -1,9 +1,7 @@
 //! Several files at a time: each becomes what it becomes alone, whatever happens to the others, and what is said comes in
 //! the order of the inputs.
 
-mod scratch;
-
-use scratch::{Scratch, WRONG, error_text, finished, kernel, text};
+use crate::scratch::{Scratch, WRONG, error_text, finished, kernel, text};
 use std::process::Output;
 
 /// The cubin that a file becomes alone.

@@ -1,9 +1,7 @@
 //! The cache of results: what was compiled before is taken from it, and nothing that happens to its folder ever shows in a
 //! cubin or makes a compilation fail.
 
-mod scratch;
-
-use scratch::{Scratch, WRONG, error_text, finished, kernel, text};
+use crate::scratch::{Scratch, WRONG, error_text, finished, kernel, text};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};

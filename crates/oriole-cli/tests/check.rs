@@ -3,10 +3,9 @@
 
 // The comparison of results belongs to other tests.
 #[allow(dead_code, unused_imports)]
-mod launch;
-mod read_back;
+use crate::read_back;
 
-use launch::{Launch, launches};
+use crate::launch::{Launch, launches};
 use oriole_check::{Kind, check};
 use oriole_codegen::{CompileOptions, compile};
 use oriole_cubin::Cubin;

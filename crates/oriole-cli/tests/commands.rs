@@ -1,9 +1,6 @@
 //! The command line's promises: text and words both ways, the same bytes every time, the same results
 //! on any number of threads, the names of instructions.
 
-mod scratch;
-mod test_command;
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;

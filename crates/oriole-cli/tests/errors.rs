@@ -1,7 +1,7 @@
 //! Bad input: each gives a clear message and the right exit status; nothing panics and no output
 //! file is left behind.
 
-mod read_back;
+use crate::read_back;
 
 use std::path::Path;
 use std::process::{Command, Output};

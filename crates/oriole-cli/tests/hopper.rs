@@ -1,7 +1,7 @@
 //! What sm_90 and later targets add to memory, matrices and conversions, compiled and run on the strict simulator,
 //! against the host, the encoder of tensor maps and the PTX interpreter.
 
-mod read_back;
+use crate::read_back;
 
 use oriole_device::tensor_map::{Element, Fill, Shape, Swizzle, TensorMap};
 use std::path::Path;

@@ -1,10 +1,9 @@
-//! Every kernel of the first milestone, compiled for each target, runs on the strict simulator to
+//! Every kernel of `tests/data/kernels`, compiled for each target, runs on the strict simulator to
 //! the results that independent code computed on a CPU from the CUDA source.
 
-mod launch;
-mod read_back;
+use crate::read_back;
 
-use launch::{Launch, compare, launches};
+use crate::launch::{Launch, compare, launches};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

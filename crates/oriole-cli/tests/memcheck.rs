@@ -1,14 +1,12 @@
 //! `oriole run --check` on small kernels with a known mistake each, and on the same kernels without it. What must be
 //! found follows from the PTX manual's memory consistency model and the CUDA guide, not from what the checks print.
 
-mod memcheck_seeds;
-
-use memcheck_seeds::{SEEDS, Seed};
+use crate::memcheck_seeds::{SEEDS, Seed};
 use serde_json::Value;
 use std::process::Command;
 
-/// The kernel around a seed's body: `%r1` thread, `%r3` the thread's word of `s`, `%r4` the same thread's word in the
-/// neighbouring warp, `%rd4` and `%rd5` the thread's word of `out` and `inp`.
+/// The kernel around the body of one of [`SEEDS`]: `%r1` thread, `%r3` the thread's word of `s`, `%r4` the same thread's
+/// word in the neighbouring warp, `%rd4` and `%rd5` the thread's word of `out` and `inp`.
 fn source(seed: &Seed) -> String {
     format!(
         ".version 8.0\n.target sm_80\n.address_size 64\n\

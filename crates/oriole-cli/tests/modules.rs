@@ -1,6 +1,6 @@
 //! Modules of several kernels and functions, run on the strict simulator to results computed here.
 
-mod read_back;
+use crate::read_back;
 
 use gimli::{EndianSlice, LittleEndian};
 use oriole_cubin::{Cubin, FileKind};

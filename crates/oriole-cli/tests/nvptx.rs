@@ -1,6 +1,6 @@
 //! `oriole nvptx`: what the command does with files, options and mistakes.
 
-mod read_back;
+use crate::read_back;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,8 +1,6 @@
 //! Which limit of registers wins, and what is said of it: the lines of ptxas 13.0.88, and those of the ptxas that is found.
 
-mod compilers;
-
-use compilers::{compilers, said};
+use crate::compilers::{compilers, said};
 use std::process::Command;
 
 /// Directives of the kernel, `--maxrregcount`, the lines that ptxas has about it (measured on 13.0.88), and the most

@@ -2,10 +2,9 @@
 //! the ptxas that is found; results on the strict simulator, which holds a warp to the registers that it has, against the
 //! host's.
 
-mod compilers;
-mod read_back;
+use crate::read_back;
 
-use compilers::{compilers, said};
+use crate::compilers::{compilers, said};
 use std::path::Path;
 use std::process::Command;
 

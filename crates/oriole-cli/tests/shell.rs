@@ -1,9 +1,7 @@
 //! What Oriole says about itself and how: completions, manual pages, targets, colours, diagnostics for programs, and CUDA
 //! C++ given as an input.
 
-mod scratch;
-
-use scratch::{Scratch, WRONG, error_text, finished, text};
+use crate::scratch::{Scratch, WRONG, error_text, finished, text};
 use std::io::Write;
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,7 @@
 //! Loads, stores and reductions in surfaces: our code at both ends of `-O` (and ptxas's, where the reference tools
 //! are) on the strict simulator, against a model of surfaces on the host.
 
-mod read_back;
+use crate::read_back;
 
 use std::path::Path;
 use std::process::Command;

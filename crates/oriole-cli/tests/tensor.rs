@@ -1,7 +1,7 @@
 //! Matrix instructions, compiled and run on the strict simulator, against the PTX interpreter and against
 //! sums on the host.
 
-mod read_back;
+use crate::read_back;
 
 use std::path::Path;
 use std::process::Command;

@@ -2,7 +2,7 @@
 //! a time does not overlap, what is given back can be had again, and who breaks the rules faults. With `ORIOLE_ORACLE`, a
 //! folder with ptxas, its code is run as well.
 
-mod read_back;
+use crate::read_back;
 
 use std::process::{Command, Output};
 

@@ -1,7 +1,7 @@
 //! Texture instructions, compiled and run on the strict simulator to values computed here: texels at places where
 //! filtering needs no rounding. With `ORIOLE_ORACLE`, a folder with ptxas, its code must give the same.
 
-mod read_back;
+use crate::read_back;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Hazards of the uniform datapath, by ptxas's schedules: both the strict simulator and `oriole check` report what comes a cycle
 //! too early or waits for no scoreboard, and nothing else.
 
-mod read_back;
+use crate::read_back;
 
 use oriole_check::{Kind, check};
 use oriole_codegen::{CompileOptions, compile};

@@ -1,6 +1,6 @@
 //! Uniform registers that are few or not wanted, and what is said of them.
 
-mod read_back;
+use crate::read_back;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,9 +1,7 @@
 //! `compile --uniformity`: the listing, the same as JSON, and whether what it says is so when kernels run.
 
 #[allow(dead_code, unused_imports)]
-mod launch;
-
-use launch::{Launch, launches};
+use crate::launch::{Launch, launches};
 use oriole_codegen::{CompileOptions, Limits, PassEvent, Session, compile_in, kernels};
 use oriole_cubin::Cubin;
 use oriole_device::Memory;

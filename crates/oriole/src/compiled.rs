@@ -141,6 +141,15 @@ impl Cubin {
         self.parsed.functions.iter().filter(|function| function.is_kernel).map(|function| function.name.as_str())
     }
 
+    /// General registers of a thread that a launch of a kernel allocates; `None` if there is no such kernel.
+    pub fn registers(&self, kernel: &str) -> Option<u32> {
+        self.kernel(kernel).map(|function| function.registers)
+    }
+
+    fn kernel(&self, name: &str) -> Option<&oriole_cubin::Function> {
+        self.parsed.functions.iter().find(|function| function.is_kernel && function.name == name)
+    }
+
     /// A kernel's parameters in their order, without textures, surfaces and samplers; `None` if there is no such kernel.
     ///
     /// ```
@@ -155,7 +164,7 @@ impl Cubin {
     /// ```
     #[cfg(feature = "simulate")]
     pub fn parameters(&self, kernel: &str) -> Option<Vec<crate::Parameter>> {
-        let function = self.parsed.functions.iter().find(|function| function.is_kernel && function.name == kernel)?;
+        let function = self.kernel(kernel)?;
         let placed = function.params.iter().filter(|param| !param.is_object()).enumerate();
         let parameter = |(index, param): (usize, &oriole_cubin::Param)| crate::Parameter {
             offset: param.offset,

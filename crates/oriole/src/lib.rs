@@ -84,9 +84,12 @@
 //! # What is missing
 //!
 //! * Textures, surfaces, samplers and the module's variables are bound by the command line alone.
+// The examples of README.md are tests.
+#![cfg_attr(all(doctest, feature = "simulate"), doc = include_str!("../README.md"))]
 
 mod compiled;
 mod compiler;
+mod device;
 mod diagnostic;
 mod disassembly;
 mod error;
@@ -102,6 +105,7 @@ mod simulator;
 
 pub use compiled::{Compiled, Cubin, Kernel, LiveRegisters, Registers, Spills};
 pub use compiler::{Compiler, CompilerBuilder, DebugInfo, FastCompile};
+pub use device::{Chip, Device};
 pub use diagnostic::{Diagnostic, Note, Severity, Span};
 pub use disassembly::disassemble;
 pub use error::{CompileError, CubinError, SettingError};

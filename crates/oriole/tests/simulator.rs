@@ -200,6 +200,24 @@ fn two_parameters_may_have_one_buffer() {
 }
 
 #[test]
+fn parameters_may_point_into_one_memory() {
+    let simulator = Simulator::new(&compiled(AFFINE)).expect("it loads");
+    let mut data: Vec<f32> = (0..40).map(|i| i as f32).collect();
+    let mut run = |offset: u64, memory: usize| {
+        let launch = affine(&simulator).memory("all", &mut data).pointer(0, offset).pointer(memory, 0).value(2f32);
+        launch.bytes(&[0u8, 1]).value(0i64).launch(1, 32)
+    };
+    run(32, 0).expect("it runs");
+    assert_eq!(run(0, 1).expect_err("one memory"), LaunchError::NoMemory { index: 1, memory: 1 });
+    let Err(LaunchError::Fault(fault)) = run(160, 0) else { panic!("behind the end") };
+    assert!(fault.to_string().contains("the end of all (160 bytes"), "{fault}");
+    // Which of the two is read and which is written, AFFINE says: all threads load before one stores.
+    let wanted = |i: usize| if i < 8 { i as f32 } else { 2.0 * (i - 8) as f32 + 1.0 };
+    assert!(data.iter().enumerate().all(|(i, got)| *got == wanted(i)), "{data:?}");
+    assert_eq!(compiled(AFFINE).registers("affine").is_some_and(|count| count >= 4), true);
+}
+
+#[test]
 fn memory_is_checked_on_request() {
     let cubin = compiled(AFFINE);
     let run = |checks: bool| {

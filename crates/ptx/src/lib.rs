@@ -2,6 +2,8 @@
 //!
 //! [`load`] does everything that a compiler needs; [`parse`], [`check`],
 //! [`print()`] and [`diag::SourceMap`] are its parts. Bad input never panics.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod ast;
 mod check;

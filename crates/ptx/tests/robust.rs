@@ -1,7 +1,7 @@
 //! Broken input: never a panic, never a hang, and always the tree of what was
-//! printed. The seeds are the shared kernels and a module in this file.
+//! printed. What is mutated are the shared kernels and a module in this file.
 
-mod corpus;
+use crate::corpus;
 
 use std::time::{Duration, Instant};
 

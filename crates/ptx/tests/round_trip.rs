@@ -1,7 +1,7 @@
 //! Every shared kernel and every instruction form parses, prints, and parses
 //! again to the same tree.
 
-mod corpus;
+use crate::corpus;
 
 use oriole_ptx::ast::{Instruction, Modifier, Module, Statement};
 use oriole_ptx::diag::SourceMap;

@@ -2,13 +2,11 @@
 //! before, and on physical registers and stack slots after. Also: limits and alignment. The allocation checker
 //! looks at all of them.
 
-mod random;
-
+use crate::random::Random;
 use oriole_isa::{Arch, Cmp, Field, Mods, Opcode, RegFile, Role, Sign, special_registers};
 use oriole_ori::*;
 use oriole_orieval::{bank, from_environment, run};
 use oriole_regalloc::{AllocOptions, allocate_function};
-use random::Random;
 
 /// A straight-line function over `count` scalars, some pairs, copies of their halves and some predicates, some written twice; every value is used
 /// again at the end, so that all are live together.

@@ -1,13 +1,11 @@
 //! The allocation checker: each of the ten problems in an allocation that was broken by hand, and random allocations broken
 //! at random, of which the evaluator says whether they still mean the same.
 
-mod random;
-
+use crate::random::Random;
 use oriole_isa::Arch;
 use oriole_ori::*;
 use oriole_orieval::{bank, crowded_function, from_environment, run, run_from};
 use oriole_regalloc::{AllocOptions, CheckError, Problem, allocate_function, check};
-use random::Random;
 
 /// A function before and after allocation from one text, line by line: ` ` stands in both, `-` only before, `+` only after,
 /// and `<` before becomes the `>` that follows. Directives and labels belong to both.

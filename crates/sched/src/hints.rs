@@ -3,7 +3,7 @@
 use crate::code::{Accesses, Code, Op, Reg, is_general};
 use oriole_ori::MachineFunction;
 
-/// From this stall count on the warp always gives way (digest, "Facts about the control bits").
+/// From this stall count on the warp always gives way (ptxas's code: docs/sources.md, Latencies).
 const ALWAYS_LEAVE: u8 = 12;
 /// An arithmetic instruction that waits this long for a dependence lets other warps go first.
 const LEAVE_FOR_DEPENDENCE: u8 = 3;

@@ -1,4 +1,4 @@
-//! Control words of small functions against what the latency digest and the vectors' README say.
+//! Control words of small functions against what is known of ptxas's code (docs/sources.md, Latencies).
 //! Whole kernels are judged by the strict simulator (`crates/oriole-cli/tests/kernels.rs`).
 
 use oriole_isa::{Arch, Control, Opcode};
@@ -20,7 +20,7 @@ const REGISTERS: &str = "  .reg %R0 physical=0\n  .reg %R1 physical=2\n  .reg %R
 fn a_dependent_addition_waits_for_its_operand() {
     let body = "bix0:\n    IADD3 %R0, PT, PT, %R1, 0x1, RZ, !PT, !PT\n    IADD3 %R2, PT, PT, %R0, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
     let words = control_words(REGISTERS, body, Arch::Sm80, false);
-    // ALU to ALU: 4 cycles (digest, "All targets").
+    // ALU to ALU: 4 cycles (docs/sources.md, Latencies).
     assert_eq!(words[0].1.stall, 4);
     assert!(words.iter().all(|(_, c)| c.wait_mask == 0 && c.write_scoreboard == Control::NO_SCOREBOARD));
 }

@@ -11,6 +11,8 @@
 //! instruction does is in `exec`. Types that many files share lie on the ground (`lanes`, `state`, `space`, `effect`,
 //! `instruction`), tables of families in the `mod.rs` of `exec` and its folders, and only the decoder (`program`) knows
 //! those.
+// The examples of README.md are tests.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod access;
 mod barrier;

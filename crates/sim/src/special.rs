@@ -1,7 +1,7 @@
 //! Special registers: who a warp and its threads are.
 //!
-//! The rules of reading are those of seed 001 (`oriole_isa::special_registers`): numbers and bits that the target
-//! does not have read as zero, and so do registers of other kinds of shader.
+//! The rules of reading are published (docs/sources.md; `oriole_isa::special_registers`): numbers and bits that the
+//! target does not have read as zero, and so do registers of other kinds of shader.
 
 use crate::halt::Halt;
 use crate::identity::MULTIPROCESSORS;

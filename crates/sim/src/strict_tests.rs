@@ -1,5 +1,5 @@
 //! Strict simulation on short sequences; the distances are those that ptxas's code relies on
-//! (`../shared/latency/digest.md`).
+//! (docs/sources.md, Latencies).
 
 use crate::exec::tests::warp;
 use crate::lanes::Mask;

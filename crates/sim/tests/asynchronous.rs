@@ -1,7 +1,7 @@
 //! Asynchronous copies, mbarriers and clusters, compiled by ptxas, against what the PTX manual says,
 //! computed here. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
 
-mod ptxas;
+use crate::ptxas;
 
 use oriole_device::tensor_map::{Element, Fill, Shape, Swizzle, TensorMap};
 use oriole_device::{Launch, Memory};

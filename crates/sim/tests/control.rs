@@ -1,7 +1,7 @@
 //! Flow of control that ptxas writes for kernels of its newest kinds, against what the PTX manual says, computed
 //! here. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
 
-mod ptxas;
+use crate::ptxas;
 
 use oriole_cubin::Cubin;
 use oriole_device::{Launch, Memory};

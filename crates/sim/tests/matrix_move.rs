@@ -1,7 +1,7 @@
 //! `ldmatrix`, `stmatrix` and `movmatrix`, compiled by ptxas, against the tables of the PTX manual, and of CUTLASS
 //! (`copy_traits_sm100.hpp`) for matrices of bytes. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
 
-mod ptxas;
+use crate::ptxas;
 
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};

@@ -2,7 +2,7 @@
 //! mistake each and without it, compiled by ptxas. What must be found follows from the PTX manual's memory consistency
 //! model. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
 
-mod ptxas;
+use crate::ptxas;
 
 use oriole_device::{Launch, Memory};
 use oriole_sim::{CheckReport, Checks, FindingKind, Options, Simulator};

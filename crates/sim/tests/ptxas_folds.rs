@@ -4,7 +4,7 @@
 //! memory is executed by the simulator. Both must give the same bits. Needs ptxas in the folder that
 //! `ORIOLE_ORACLE` names.
 
-mod ptxas;
+use crate::ptxas;
 
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};

@@ -5,7 +5,7 @@
 //! numbers are small integers, so that every order of additions gives the same result. Needs ptxas in
 //! the folder that `ORIOLE_ORACLE` names.
 
-mod ptxas;
+use crate::ptxas;
 
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};

@@ -10,6 +10,7 @@ What goes wrong is a `CompileError`, a `KernelFault` (with `LaunchTimeout` and `
 sense, a `TypeError` or `ValueError`.
 """
 
+from ._arguments import Pointer
 from ._compile import Compiled, Kernel, Live, Parameter, compile, disassemble
 from ._errors import Access, CheckError, CompileError, Diagnostic, Finding, KernelFault, LaunchTimeout, Note
 from ._launch import Launcher, Report, Timing, kernel, launch
@@ -30,6 +31,7 @@ __all__ = [
     "Live",
     "Note",
     "Parameter",
+    "Pointer",
     "Report",
     "Timing",
     "compile",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
-from typing import Any, List, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._compile import Parameter
 
-#: What the compiled half of the package takes: kind, bytes, position of an earlier argument.
-Placed = Tuple[str, bytes, int]
+#: What the compiled half of the package takes: the bytes of a value, or the number of a memory and an offset into it.
+Placed = Union[bytes, Tuple[int, int]]
 
 #: `struct`'s formats of Python's floats by the size of the parameter.
 _FLOATS = {4: "<f", 8: "<d"}
@@ -20,57 +22,102 @@ _FLOATS = {4: "<f", 8: "<d"}
 _HALVES = {"f16": "<e"}
 
 
-class Arguments:
-    """The arguments of one launch: bytes to give to it, and arrays to write back to.
+@dataclass(frozen=True)
+class Pointer:
+    """An address inside of an array, as an argument of a launch: that of the byte `offset` after the array's first."""
 
-    An array becomes a buffer of device memory for the time of the launch, and its address the argument. One that is given
-    twice is one buffer.
+    #: What lies there; C-contiguous and writeable, as all arrays of a launch.
+    array: NDArray[Any]
+    #: Bytes; those before the array and behind its end are addresses too, where reading is a fault.
+    offset: int = 0
+
+
+class Arguments:
+    """The arguments of one launch: what to give to it, and memory to write back to.
+
+    An array becomes device memory for the time of the launch, and its address the argument. Arrays that share memory on the
+    host, as views of one array do, share it on the device.
 
     :raises TypeError: there are too many or too few, or one is of a wrong type.
-    :raises ValueError: one is of a wrong size or does not fit, or an array cannot be written back or overlaps another.
+    :raises ValueError: one is of a wrong size or does not fit, or an array cannot be written back.
     """
 
     def __init__(self, kernel: str, parameters: Sequence[Parameter], arguments: Sequence[Any]) -> None:
         if len(arguments) != len(parameters):
             said = ", ".join(map(_said, parameters)) or "none"
             raise TypeError(f"{kernel} takes {len(parameters)} arguments ({said}), {len(arguments)} were given")
-        self.placed: List[Placed] = []
-        self._buffers: List[Tuple[int, NDArray[Any]]] = []
+        values: List[Union[bytes, Pointer]] = []
         for index, (parameter, argument) in enumerate(zip(parameters, arguments)):
             name = f"argument {index} of {kernel} ({_said(parameter)})"
-            if isinstance(argument, np.ndarray):
-                self.placed.append(self._array(index, name, parameter, argument))
+            if isinstance(argument, (np.ndarray, Pointer)):
+                values.append(_pointer(name, parameter, argument))
             else:
-                self.placed.append(("value", value_bytes(name, parameter, argument), 0))
+                values.append(value_bytes(name, parameter, argument))
+        self._memories = _memories(values)
+        #: One for each parameter.
+        self.placed: List[Placed] = [value if isinstance(value, bytes) else self._place(value) for value in values]
 
-    def _array(self, index: int, name: str, parameter: Parameter, array: NDArray[Any]) -> Placed:
-        if parameter.size != 8 or _is_float(parameter.type):
-            raise TypeError(f"{name}: an array is passed by its address, which is an integer of 8 bytes")
-        if array.dtype.hasobject:
-            raise TypeError(f"{name}: an array of Python objects has no bytes that a kernel could read")
-        if not array.flags.c_contiguous:
-            raise ValueError(f"{name}: the array is not C-contiguous; pass numpy.ascontiguousarray of it")
-        if not array.flags.writeable:
-            raise ValueError(f"{name}: the array is read-only, but the kernel's memory is written back to it; pass a copy")
-        for earlier, other in self._buffers:
-            if _place(array) == _place(other) and array.nbytes:
-                return ("again", b"", earlier)
-            # Of contiguous arrays the bounds tell all.
-            if np.may_share_memory(array, other):
-                raise ValueError(f"{name}: the array overlaps argument {earlier} without being the same memory")
-        self._buffers.append((index, array))
-        return ("buffer", array.tobytes(), 0)
+    @property
+    def memories(self) -> List[Tuple[str, bytes]]:
+        """What faults call each memory, and its contents."""
+        return [(memory.name, ctypes.string_at(memory.start, memory.end - memory.start)) for memory in self._memories]
 
-    def write_back(self, contents: Sequence[Optional[bytes]]) -> None:
-        """Writes to the arrays what their buffers have after the launch."""
-        for index, array in self._buffers:
-            left = contents[index]
-            if left is not None and array.size:
-                np.asarray(array).reshape(-1).view(np.uint8)[:] = np.frombuffer(left, np.uint8)
+    def _place(self, pointer: Pointer) -> Tuple[int, int]:
+        start, end = _bounds(pointer.array)
+        number = next(at for at, memory in enumerate(self._memories) if memory.start <= start and end <= memory.end)
+        return (number, (start - self._memories[number].start + pointer.offset) % (1 << 64))
+
+    def write_back(self, contents: Sequence[bytes]) -> None:
+        """Writes to the arrays what their memory has after the launch."""
+        for memory, left in zip(self._memories, contents):
+            ctypes.memmove(memory.start, left, len(left))
 
 
-def _place(array: NDArray[Any]) -> Tuple[int, int]:
-    return (array.__array_interface__["data"][0], array.nbytes)
+@dataclass
+class _Memory:
+    """Bytes of the host that arrays cover together, and the positions of the arguments that have them."""
+
+    start: int
+    end: int
+    arguments: List[int]
+
+    @property
+    def name(self) -> str:
+        positions = [str(position) for position in sorted(self.arguments)]
+        return f"argument {positions[0]}" if len(positions) == 1 else f"arguments {' and '.join(positions)}"
+
+
+def _memories(values: Sequence[Union[bytes, Pointer]]) -> List[_Memory]:
+    """Memory for all arrays, each byte once; in the order of the first arguments that have it."""
+    arrays = [(*_bounds(value.array), index) for index, value in enumerate(values) if isinstance(value, Pointer)]
+    memories: List[_Memory] = []
+    for start, end, index in sorted(arrays):
+        last = memories[-1] if memories else None
+        if last and (start < last.end or (start, end) == (last.start, last.end)):
+            last.end = max(last.end, end)
+            last.arguments.append(index)
+        else:
+            memories.append(_Memory(start, end, [index]))
+    return sorted(memories, key=lambda memory: min(memory.arguments))
+
+
+def _pointer(name: str, parameter: Parameter, argument: Union[NDArray[Any], Pointer]) -> Pointer:
+    pointer = argument if isinstance(argument, Pointer) else Pointer(argument)
+    array = pointer.array
+    if parameter.size != 8 or _is_float(parameter.type):
+        raise TypeError(f"{name}: an array is passed by its address, which is an integer of 8 bytes")
+    if array.dtype.hasobject:
+        raise TypeError(f"{name}: an array of Python objects has no bytes that a kernel could read")
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{name}: the array is not C-contiguous; pass numpy.ascontiguousarray of it")
+    if not array.flags.writeable:
+        raise ValueError(f"{name}: the array is read-only, but the kernel's memory is written back to it; pass a copy")
+    return pointer
+
+
+def _bounds(array: NDArray[Any]) -> Tuple[int, int]:
+    start: int = array.__array_interface__["data"][0]
+    return (start, start + array.nbytes)
 
 
 def _said(parameter: Parameter) -> str:

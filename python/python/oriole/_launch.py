@@ -80,7 +80,7 @@ def launch(
     """Runs a kernel on the simulator and writes its results into the arrays among the arguments.
 
     Arrays are numpy arrays, C-contiguous and writeable: each becomes a buffer of device memory for the time of the launch, the
-    kernel gets the address, and when it has ended the array gets what is in the buffer. Numbers are passed by value: Python's
+    kernel gets the address, and when it has ended the array gets what is in the buffer. Arrays that share memory, as views of one do, share it there too. Numbers are passed by value: Python's
     in the size of the parameter, numpy's in their own, which must be the parameter's. Aggregates are passed as `bytes`.
 
     Ctrl-C ends a launch. Other Python threads run meanwhile.
@@ -120,7 +120,7 @@ def launch(
         "threads": threads,
         "timeout": timeout,
     }
-    fields, contents = _oriole.launch(loaded, arguments.placed, settings)
+    fields, contents = _oriole.launch(loaded, arguments.memories, arguments.placed, settings)
     findings = tuple(Finding._of(finding) for finding in fields["findings"])
     if any(finding.is_error for finding in findings):
         raise CheckError(entry, fields["printed"], findings)

@@ -19,7 +19,7 @@ pub enum Slot {
     },
 }
 
-/// An in-order queue of variable-latency instructions (digest, "In-order queues are used").
+/// An in-order queue of variable-latency instructions (docs/isa/latency.md, Facts that are code, not rows).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Queue {
     /// LDS, LDSM, SHFL, MOVM.

@@ -326,7 +326,7 @@ fn no_number_is_below_the_mined_ones() {
 
 fn pool(pool: &mut Pool, key: Key, ours: u8, mined: &[String], row: &[String]) {
     let (Ok(least), Ok(pairs)) = (mined[0].parse::<u8>(), mined[1].parse::<u32>()) else { return };
-    // From 64 cycles on the digest takes a pair for one that was never squeezed.
+    // A pair that is never closer than 64 cycles is taken for one that ptxas never squeezed.
     if ours == 0 || least >= 64 {
         return;
     }

@@ -40,7 +40,7 @@ impl Row {
 mod tests {
     use super::*;
 
-    /// Known figures of the digest.
+    /// Figures from ptxas's code (docs/sources.md, Latencies).
     #[test]
     fn rows_are_found() {
         let raw = |file, first, second, arch| Row::of(Table::ReadAfterWrite, file, first, arch).to(second);

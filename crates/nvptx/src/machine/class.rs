@@ -1,6 +1,6 @@
 //! The nine register classes, and the one that is internal.
 //!
-//! Source: the register-class seed (002). The classes are disjoint: PTX has no
+//! Source: the published register classes of NVIDIA's compiler (docs/sources.md). The classes are disjoint: PTX has no
 //! sub-registers, so nothing of one class ever shares storage with another.
 
 /// A register class.

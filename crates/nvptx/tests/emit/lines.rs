@@ -2,7 +2,7 @@
 
 use oriole_nvptx::driver::{self, Options};
 
-use crate::build::ptxas_takes;
+use super::build::ptxas_takes;
 
 const SOURCE: &str = r#"
 target triple = "nvptx64-nvidia-cuda"

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use oriole_nvptx::driver::{self, FpContract, Options};
 
-use crate::build::ptxas_takes;
+use super::build::ptxas_takes;
 
 fn options(words: &str) -> Options {
     let mut options = Options { arch: "sm_80".to_owned(), ..Options::default() };

@@ -7,7 +7,7 @@ use oriole_nvptx::machine::{
 };
 use oriole_ptx::ast::{ScalarType, Selector, SpecialReg};
 
-use crate::build::Build;
+use super::build::Build;
 
 /// One function with a register of every class, a frame, calls, a table and inline assembly.
 fn everything() -> Build {

@@ -4,7 +4,7 @@ use oriole_nvptx::emit::{EmitOptions, Error};
 use oriole_nvptx::ir::{AddressSpace, CastOp, ConstExpr, ConstId, Constant, GepFlags, Linkage, SymbolId, Type, TypeId};
 use oriole_nvptx::machine::{Base, Operand, RegClass};
 
-use crate::build::Build;
+use super::build::Build;
 
 fn array(build: &mut Build, element: TypeId, len: u64) -> TypeId {
     build.ir.types.intern(Type::Array(element, len))

@@ -5,7 +5,7 @@ use oriole_interp::{Interpreter, Options as RunOptions};
 use oriole_nvptx::driver::{self, DumpOf, Error, Library, Options};
 use oriole_ptx::ast;
 
-use crate::build::ptxas_takes;
+use super::build::ptxas_takes;
 
 fn compile(source: &str, library: &str, options: &Options) -> Result<ast::Module, Error> {
     let module = driver::read(source.as_bytes(), "test.ll").expect("LLVM assembly");

@@ -4,7 +4,7 @@
 use oriole_nvptx::machine::passes::verify::{Fault, Stage, verify};
 use oriole_nvptx::machine::passes::{Context, PASSES, PassOptions};
 
-use crate::text::{Text, read};
+use super::text::{Text, read};
 
 /// Runs passes by name.
 fn run(passes: &str, text: &str, max_reg: Option<u32>) -> Text {

@@ -3,7 +3,7 @@
 use oriole_nvptx::ir;
 use oriole_nvptx::text::{parse, print};
 
-use crate::{kernels, own};
+use super::{kernels, own};
 
 #[test]
 fn what_is_printed_reads_back_as_the_same() {

@@ -6,7 +6,7 @@ use oriole_nvptx::ir::{
 };
 use oriole_nvptx::text::print;
 
-use crate::module;
+use super::module;
 
 /// The initial value of the variable `@x` in a text.
 fn init(text: &str) -> (Module, Constant) {
@@ -126,7 +126,7 @@ fn expressions_that_stay() {
         let (module, constant) = init(&format!("@x = global {text}"));
         assert!(matches!(constant, Constant::Expr(..)), "{text}: {constant:?}");
         let printed = print(&module);
-        assert_eq!(print(&crate::module(&printed)), printed, "{text}");
+        assert_eq!(print(&super::module(&printed)), printed, "{text}");
     }
 }
 

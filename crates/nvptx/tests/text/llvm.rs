@@ -5,7 +5,7 @@ use std::process::Command;
 
 use oriole_nvptx::text::{parse, print_for};
 
-use crate::{kernels, own};
+use super::{kernels, own};
 
 /// The version that is asked.
 const VERSION: u32 = 19;

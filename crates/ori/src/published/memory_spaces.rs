@@ -15,7 +15,7 @@ const fn space(number: u8, name: &'static str, category: Option<u8>) -> Space {
     Space { number, name, category }
 }
 
-/// Every number but the gaps. Source: seed 003, "Memory Space Classification".
+/// Every number but the gaps. Source: the document on ptxas's IR, "Memory Space Classification".
 pub const SPACES: [Space; 19] = [
     space(0, "(none)", None),
     space(1, "Register / generic", Some(16)),

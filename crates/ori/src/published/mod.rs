@@ -2,7 +2,7 @@
 //! fields, predicates, register types and classes, pair modes, memory spaces and opcode table.
 //!
 //! Nothing of the compiler depends on it, the IR least of all: dumps and `oriole isa published` print from here. Each
-//! table names its source; the documents are the seeds, `../shared/seeds`, and the tests compare cell by cell.
+//! table names its source, a document of docs/sources.md, and the tests compare cell by cell.
 
 pub mod memory_spaces;
 pub mod opcodes;

@@ -1,6 +1,6 @@
 //! The ten kinds of operand that the published allocator's verifier tells apart.
 
-/// Number and name. Source: seed 003, "Operand Kinds".
+/// Number and name. Source: the document on ptxas's IR, "Operand Kinds".
 pub const KINDS: [(u8, &str); 10] = [
     (1, "R/UR register"),
     (2, "P/UP register"),

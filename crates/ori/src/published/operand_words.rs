@@ -1,9 +1,10 @@
 //! The two words of a published operand: word 0 has the index in bits 0–19, modifiers in 20–27 (24: a pair), the type in
-//! 28–30, the sign in 31; word 1 auxiliary data in 0–23, and flags from 24 on. Source: seed 003, "Packed Operand Encoding".
+//! 28–30, the sign in 31; word 1 auxiliary data in 0–23, and flags from 24 on. Source: the document on ptxas's
+//! IR, "Packed Operand Encoding".
 
 use crate::operand::{Operand, OperandKind};
 
-/// The types that are published. Source: seed 000, "Packed Operand Format".
+/// The types that are published. Source: the register model, "Packed Operand Format".
 pub const TYPES: [(u32, &str); 3] = [
     (REGISTER, "Register operand"),
     (SYMBOL, "Symbol/constant operand"),

@@ -1,10 +1,10 @@
 //! The published predicate operand of a hardware instruction.
 
-/// Widths of its fields in bits. Source: seed 000, "SASS Instruction Register Encoding".
+/// Widths of its fields in bits. Source: the register model, "SASS Instruction Register Encoding".
 pub const FIELDS: [(&str, u32); 3] = [("predicate type", 2), ("predicate condition", 3), ("value", 8)];
 /// The byte that marks the true predicate PT. Source: the same paragraph.
 pub const TRUE: u8 = 14;
-/// Indices of the predicates that are never allocated. Source: seed 000, "Packed Operand Format".
+/// Indices of the predicates that are never allocated. Source: the register model, "Packed Operand Format".
 pub const ARCHITECTURAL: std::ops::RangeInclusive<u32> = 41..=44;
 
 pub(super) fn section() -> String {

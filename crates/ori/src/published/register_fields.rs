@@ -1,7 +1,7 @@
 //! The published register field of a hardware instruction: bit 0 says that there is a register, bits 1–4 have the file's
 //! code, bits 5–14 the number.
 
-/// Tag of the operand, code of the file, name. Source: seed 000, "SASS Instruction Register Encoding".
+/// Tag of the operand, code of the file, name. Source: the register model, "SASS Instruction Register Encoding".
 pub const FILES: [(u8, u8, &str); 12] = [
     (1, 0, "R (32-bit)"),
     (2, 1, "R pair (64-bit)"),
@@ -23,7 +23,7 @@ pub fn field(tag: u8, number: u16) -> Option<u16> {
     (number < 1 << 10).then_some(1 | u16::from(*code) << 1 | number << 5)
 }
 
-/// The hardware's number of a register of a class. Source: seed 000, "Register-Class-to-Hardware Encoding".
+/// The hardware's number of a register of a class. Source: the register model, "Register-Class-to-Hardware Encoding".
 pub fn hardware_number(class: u32, index: u32) -> u32 {
     class * 32 + index
 }

@@ -1,6 +1,7 @@
 //! The published types of registers, the classes that allocate them, and the flags of their descriptors.
 
-/// Number of the type, name of the file, number of the allocator's class. Source: seed 000, "Register File Type Enum".
+/// Number of the type, name of the file, number of the allocator's class. Source: the register model, "Register File
+/// Type Enum".
 pub const TYPES: [(u8, &str, Option<u8>); 11] = [
     (1, "R", Some(1)),
     (2, "R (alt)", Some(2)),
@@ -15,10 +16,10 @@ pub const TYPES: [(u8, &str, Option<u8>); 11] = [
     (11, "R4", None),
 ];
 
-/// Sub-classes that the published statistics name. Source: seed 000, the paragraph on the stat collector.
+/// Sub-classes that the published statistics name. Source: the register model, the paragraph on the stat collector.
 pub const SUB_CLASSES: [&str; 10] = ["R", "P", "B", "UR", "UP", "UB", "Tensor/Acc", "SRZ", "PT", "RZ"];
 
-/// Bit and meaning. Source: seed 000, "Flag Bits at +48"; bits 20–21 are the pair mode.
+/// Bit and meaning. Source: the register model, "Flag Bits at +48"; bits 20–21 are the pair mode.
 pub const FLAGS: [(u32, &str); 9] = [
     (9, "Pre-assigned / fixed register"),
     (10, "Coalesced source"),

@@ -17,7 +17,7 @@ pub(super) fn check(v: &mut Verifier<'_>) {
     }
 }
 
-/// The seed's words for a register without value.
+/// The published words for a register without value (docs/sources.md, the IR of ptxas).
 fn undefined_message(func: &Function, (reg, k): Component) -> String {
     let data = &func[reg];
     let file = match data.file() {

@@ -1,10 +1,10 @@
-//! The published tables against the documents they are from (`../shared/seeds`, where they are).
+//! The published tables against the documents that they are from (docs/sources.md), where `../shared/seeds` has them.
 
 use oriole_isa::{Mods, Opcode};
 use oriole_ori::published::*;
 use oriole_ori::*;
 
-/// The cells of each row of the table below a heading of the seed whose name begins so.
+/// The cells of each row of the table below a heading of the document whose file's name begins so.
 fn seed_table(seed: &str, heading: &str) -> Option<Vec<Vec<String>>> {
     let folder = oriole_prerequisites::shared("seeds")?;
     let mut files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
@@ -17,7 +17,7 @@ fn seed_table(seed: &str, heading: &str) -> Option<Vec<Vec<String>>> {
     Some(rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect())
 }
 
-/// The first cells of each row of the seed's table are these.
+/// The first cells of each row of the document's table are these.
 fn same<const N: usize>(seed: &str, heading: &str, rows: impl IntoIterator<Item = [String; N]>) {
     let Some(table) = seed_table(seed, heading) else { return };
     let expected: Vec<Vec<String>> = table.into_iter().map(|row| row.into_iter().take(N).collect()).collect();
@@ -107,7 +107,7 @@ fn names_are_those_of_the_document() {
     }
 }
 
-/// The worked example of seed 003: `add.f32 %f3, %f1, %f2` is FADD R3, R1, R2.
+/// The worked example of the document on ptxas's IR: `add.f32 %f3, %f1, %f2` is FADD R3, R1, R2.
 #[test]
 fn worked_example_word_for_word() {
     let mut func = Function::new("example", FunctionKind::Entry);
@@ -122,7 +122,7 @@ fn worked_example_word_for_word() {
     assert_eq!(operand_words::words(Operand::cbank(3, 0x10)), Some([0x5000_0010, 0x0100_0003]));
 }
 
-/// Field by field, with the masks of the extraction pattern in seed 003.
+/// Field by field, with the masks of the extraction pattern in the document on ptxas's IR.
 #[test]
 fn operand_fields_stand_where_the_document_says() {
     let words = |operand| operand_words::words(operand).expect("a published form");

@@ -1,4 +1,4 @@
-//! The command line's grammar (`../shared/design/cli.md`), for clap.
+//! The command line's grammar (docs/cli.md), for clap.
 
 use super::batch_args::{BatchArgs, CacheArgs, CacheCommandArgs, CompletionsArgs, GlobalArgs, ManArgs, TargetsArgs};
 use super::ptxas::Words;

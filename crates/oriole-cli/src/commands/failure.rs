@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// A command's failure, by exit status (`../shared/design/cli.md`).
+/// A command's failure, by exit status (docs/cli.md).
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Exit status 1: the input was rejected or could not be compiled.

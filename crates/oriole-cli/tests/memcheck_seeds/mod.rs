@@ -1,4 +1,4 @@
-//! The seeds: bodies of kernels, and the kinds of findings that each must give.
+//! Seeded mistakes: bodies of kernels, and the kinds of findings that each must give.
 
 /// A kernel with a mistake, or its correct variant.
 pub(crate) struct Seed {

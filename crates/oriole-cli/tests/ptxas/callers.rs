@@ -1,4 +1,4 @@
-//! The command lines of those who call ptxas, word for word (../shared/research/anchors.md, table G), and what they look for in
+//! The command lines of those who call ptxas, word for word, and what they look for in
 //! its answers.
 
 use super::{Folder, KERNELS, errors};

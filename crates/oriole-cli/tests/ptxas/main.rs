@@ -2,7 +2,8 @@
 
 mod callers;
 mod lines;
-mod triton;
+mod programs;
+mod sccache;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -67,13 +67,20 @@ pub(super) enum Value<'a> {
     InOut(&'a mut [u8]),
     /// The address that the argument at this position got.
     Again(usize),
+    /// The address of a byte of the memory of that number.
+    Pointer {
+        memory: usize,
+        offset: u64,
+    },
 }
 
 impl Argument<'_> {
     fn size(&self) -> usize {
         match &self.value {
             Value::Bytes(bytes) => bytes.len(),
-            Value::Input(_) | Value::Output(_) | Value::InOut(_) | Value::Again(_) => size_of::<u64>(),
+            Value::Input(_) | Value::Output(_) | Value::InOut(_) | Value::Again(_) | Value::Pointer { .. } => {
+                size_of::<u64>()
+            }
         }
     }
 

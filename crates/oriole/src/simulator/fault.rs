@@ -175,6 +175,14 @@ pub enum LaunchError {
         /// The position named.
         earlier: usize,
     },
+    /// [`KernelLaunch::pointer`](crate::KernelLaunch::pointer) names a memory that there is not.
+    #[error("argument {index} points into memory {memory}, which there is not")]
+    NoMemory {
+        /// Position of the argument, from 0.
+        index: usize,
+        /// The number that was named.
+        memory: usize,
+    },
     /// No device could run a launch of this shape, or not this kernel's.
     #[error("{0}")]
     Shape(

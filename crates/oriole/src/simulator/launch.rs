@@ -50,6 +50,7 @@ pub struct KernelLaunch<'a> {
     kernel: &'a str,
     slots: Vec<Slot>,
     arguments: Vec<Argument<'a>>,
+    memories: Vec<(String, &'a mut [u8])>,
     shared_bytes: u32,
     cluster: Dim,
 }
@@ -67,7 +68,8 @@ impl Simulator {
 
 impl<'a> KernelLaunch<'a> {
     pub(super) fn new(simulator: &'a Simulator, kernel: &'a str, slots: Vec<Slot>) -> KernelLaunch<'a> {
-        KernelLaunch { simulator, kernel, slots, arguments: Vec::new(), shared_bytes: 0, cluster: Dim([1; 3]) }
+        let (arguments, memories) = (Vec::new(), Vec::new());
+        KernelLaunch { simulator, kernel, slots, arguments, memories, shared_bytes: 0, cluster: Dim([1; 3]) }
     }
 
     fn with(mut self, meaning: Meaning<'static>, name: String, value: Value<'a>) -> Self {
@@ -109,6 +111,20 @@ impl<'a> KernelLaunch<'a> {
         self.with(Meaning::Integer, "the address of a buffer".to_owned(), Value::Again(index))
     }
 
+    /// Memory that is no argument itself: arguments point into it ([`KernelLaunch::pointer`]), as several do where they
+    /// are parts of one thing. The kernel reads and writes it; `data` gets what is in it afterwards. `name` is what faults
+    /// call it. Memories are numbered from 0 in the order of these calls.
+    pub fn memory<T: IntoBytes + FromBytes>(mut self, name: impl Into<String>, data: &'a mut [T]) -> Self {
+        self.memories.push((name.into(), data.as_mut_bytes()));
+        self
+    }
+
+    /// The address `offset` bytes into the memory of that number. Whether there is one is checked with everything else;
+    /// the offset is not: one behind the end is a pointer too, and reading there is a fault.
+    pub fn pointer(self, memory: usize, offset: u64) -> Self {
+        self.with(Meaning::Integer, "an address".to_owned(), Value::Pointer { memory, offset })
+    }
+
     /// Bytes of dynamic shared memory.
     pub fn shared_bytes(mut self, bytes: u32) -> Self {
         self.shared_bytes = bytes;
@@ -126,11 +142,11 @@ impl<'a> KernelLaunch<'a> {
     /// # Errors
     /// The arguments do not fit, the launch is impossible, or the kernel faulted; then the slices are as they were.
     pub fn launch(self, grid: impl Into<Dim>, block: impl Into<Dim>) -> Result<LaunchReport, LaunchError> {
-        let KernelLaunch { simulator, kernel, slots, arguments, .. } = self;
+        let KernelLaunch { simulator, kernel, slots, arguments, memories, .. } = self;
         if arguments.len() != slots.len() {
             return Err(LaunchError::ArgumentCount { expected: slots.len(), given: arguments.len() });
         }
-        let mut placed = Placed::default();
+        let mut placed = Placed::new(memories);
         let mut params = Vec::new();
         for (index, (argument, slot)) in arguments.into_iter().zip(slots).enumerate() {
             argument.check(index, slot, simulator.cubin.origin.parameter_type(kernel, index))?;
@@ -172,6 +188,8 @@ impl Simulator {
 #[derive(Default)]
 struct Placed<'a> {
     memory: Memory,
+    /// Where the memories lie that are no arguments.
+    memories: Vec<u64>,
     /// By argument: the address, where it is a buffer.
     addresses: Vec<Option<u64>>,
     /// Where results lie, and where they go.
@@ -181,6 +199,16 @@ struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
+    fn new(memories: Vec<(String, &'a mut [u8])>) -> Placed<'a> {
+        let mut placed = Placed::default();
+        for (name, data) in memories {
+            let address = placed.memory.allocate_with(&name, data);
+            placed.memories.push(address);
+            placed.results.push((address, data));
+        }
+        placed
+    }
+
     /// Puts an argument into device memory; its bytes among the parameters.
     fn place(&mut self, index: usize, value: Value<'a>) -> Result<Vec<u8>, LaunchError> {
         let name = format!("argument {index}");
@@ -204,6 +232,10 @@ impl<'a> Placed<'a> {
             Value::Again(earlier) => {
                 let address = self.addresses.get(earlier).copied().flatten();
                 address.ok_or(LaunchError::NoBuffer { index, earlier })?
+            }
+            Value::Pointer { memory, offset } => {
+                let address = self.memories.get(memory).ok_or(LaunchError::NoMemory { index, memory })?;
+                address.wrapping_add(offset)
             }
         };
         self.addresses.push(Some(address));

@@ -126,8 +126,8 @@ fn every_row_has_a_value_or_is_a_fault() {
     }
 }
 
-/// Rules of seed 001: numbers that the target does not have read as zero, and so does `CS2R` of registers that are
-/// not coupled.
+/// Rules of the published description of special registers (docs/sources.md): numbers that the target does not have
+/// read as zero, and so does `CS2R` of registers that are not coupled.
 #[test]
 fn what_is_not_there_reads_as_zero() {
     for arch in Arch::MODELLED {

@@ -1,0 +1,43 @@
+//! All tests of the command line from outside, in one program: one is linked sooner than many, and takes less room.
+
+mod assembly;
+mod batch;
+mod cache;
+mod check;
+mod commands;
+mod compilers;
+mod convention;
+mod diff;
+mod errors;
+mod files;
+mod fuzz;
+mod hopper;
+mod kernels;
+mod launch;
+mod levels;
+mod limits;
+mod manual;
+mod memcheck;
+mod memcheck_seeds;
+mod modules;
+mod nvptx;
+mod objects;
+mod passes;
+mod phases;
+mod pressure;
+mod programs;
+#[path = "ptxas/main.rs"]
+mod ptxas;
+mod read_back;
+mod register_limits;
+mod scratch;
+mod setmaxnreg;
+mod shell;
+mod surfaces;
+mod tensor;
+mod tensor_memory;
+mod test_command;
+mod textures;
+mod uniform_hazards;
+mod uniform_registers;
+mod uniformity;

@@ -1,0 +1,5 @@
+//! All tests of the library from outside, in one program: one is linked sooner than many, and takes less room.
+
+mod compiler;
+mod divisions;
+mod simulator;

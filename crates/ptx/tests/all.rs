@@ -1,0 +1,12 @@
+//! All tests of PTX from outside, in one program: one is linked sooner than many, and takes less room.
+
+mod corpus;
+mod errors;
+mod operand_types;
+mod robust;
+mod round_trip;
+mod scopes;
+mod spec;
+mod syntax;
+mod verdicts;
+mod wrong;

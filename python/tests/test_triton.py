@@ -1,0 +1,90 @@
+"""Triton's kernels on the simulator, where Triton is installed: results against numpy's."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+triton = pytest.importorskip("triton", minversion="3.6")
+import triton.language as tl  # noqa: E402
+
+import oriole.triton  # noqa: E402
+from oriole.triton import tensor  # noqa: E402
+
+
+@triton.jit
+def scale(x, y, n, factor, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    tl.store(y + at, tl.load(x + at, mask=mask) * factor, mask=mask)
+
+
+@triton.jit
+def total(x, result, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.arange(0, BLOCK)
+    tl.store(result, tl.sum(tl.load(x + at, mask=at < n, other=0), axis=0))
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": size}) for size in (64, 256)], key=["n"])
+@triton.jit
+def tuned(x, y, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) + 1, mask=at < n)
+
+
+@pytest.fixture(params=["sm_80", "sm_90"])
+def driver(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path))
+    for kernel in (scale, total, tuned.fn):
+        kernel.device_caches.clear()
+    tuned.cache.clear()
+    return oriole.triton.activate(request.param, strict=True)
+
+
+def test_kernels_compute(driver: Any) -> None:
+    x = np.arange(1000, dtype=np.float32)
+    y = np.zeros(1000, np.float32)
+    kernel = scale[(8,)](tensor(x), tensor(y), 1000, 1.5, BLOCK=128)
+    assert np.array_equal(y, x * np.float32(1.5))
+    assert kernel.n_regs > 0 and b".note.oriole" in kernel.asm["cubin"]
+    assert driver.report.blocks == 8 and driver.launches == 1
+
+
+def test_types_of_values_and_of_elements(driver: Any) -> None:
+    for kind in (np.float16, np.float64, np.int8, np.int64):
+        x, y = np.arange(100).astype(kind), np.zeros(100, kind)
+        scale[(1,)](tensor(x), tensor(y), 100, 3, BLOCK=128)
+        assert np.array_equal(y, x * kind(3)), kind
+
+
+def test_shared_memory(driver: Any) -> None:
+    x, result = np.arange(1000, dtype=np.int32), np.zeros(1, np.int32)
+    total[(1,)](tensor(x), tensor(result), 1000, BLOCK=1024, num_warps=8)
+    assert result[0] == 999 * 500
+
+
+def test_autotuning_goes_by_the_cycle_model(driver: Any) -> None:
+    x, y = np.arange(500, dtype=np.float32), np.zeros(500, np.float32)
+    tuned[lambda meta: (triton.cdiv(500, meta["BLOCK"]),)](tensor(x), tensor(y), 500)
+    assert np.array_equal(y, x + 1)
+    assert len(tuned.configs_timings) == 2 and all(min(times) > 0 for times in tuned.configs_timings.values())
+    assert driver.report.timing is None
+
+
+def test_faults_are_oriole_s(driver: Any) -> None:
+    x, y = np.zeros(100, np.float32), np.zeros(64, np.float32)
+    with pytest.raises(oriole.KernelFault, match="argument 1"):
+        scale[(1,)](tensor(x), tensor(y), 100, 1.0, BLOCK=128)
+
+
+def test_tensors_of_torch_are_views_of_their_storage(driver: Any) -> None:
+    torch = pytest.importorskip("torch")
+    memory = torch.arange(64, dtype=torch.float32)
+    scale[(1,)](memory[:32], memory[32:], 32, 2.0, BLOCK=32)
+    assert torch.equal(memory[32:], 2 * memory[:32])
+
+
+def test_what_is_no_target() -> None:
+    with pytest.raises(ValueError, match="sm_20"):
+        oriole.triton.activate("sm_20")

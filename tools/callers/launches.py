@@ -1,0 +1,53 @@
+"""What every caller's test shares: whether a cubin is Oriole's, and whether its launches are right on the strict simulator.
+
+The launches and what they compute are those of ../shared/kernels, where a clone has them beside it.
+"""
+import os, pathlib, sys, types
+
+SHARED = pathlib.Path(__file__).resolve().parent.parent.parent.parent / "shared"
+KERNELS = SHARED / "kernels"
+# Oriole's note section, in no file of ptxas: a cubin with it was compiled here.
+NOTE = b".note.oriole"
+sys.path.insert(0, str(SHARED / "tools"))
+sys.dont_write_bytecode = True
+
+
+def link_ptxas(oriole, folder):
+    """A link named `ptxas` to Oriole."""
+    link = os.path.join(folder, "ptxas")
+    os.symlink(os.path.abspath(oriole), link)
+    return link
+
+
+class Tally:
+    """Cubins of one caller for one target, and the launches that were run on them."""
+
+    def __init__(self, oriole, caller, target, folder, files=("launch.json",)):
+        import run_kernels
+        self.judge, self.caller, self.target, self.folder = run_kernels, caller, target, folder
+        self.launches = run_kernels.load(files=files)
+        self.settings = types.SimpleNamespace(oriole=oriole, engine=None, strict=True, timeout=300)
+        self.cubins = self.own = self.run = self.right = self.refused = 0
+
+    def refuse(self, name, why):
+        """The caller made no cubin."""
+        self.refused += 1
+        print(f"{name} {self.target}: {why.strip()[:300]}", flush=True)
+
+    def add(self, name, cubin):
+        """A cubin's bytes: counted, and its launches run. `name` is that of the file in launch.json."""
+        self.cubins, self.own = self.cubins + 1, self.own + (NOTE in cubin)
+        path = os.path.join(self.folder, f"{name}.{self.target}.cubin")
+        pathlib.Path(path).write_bytes(cubin)
+        for launch in (l for l in self.launches if l["file"] == name and self.target in l["targets"]):
+            where = os.path.join(self.folder, f"{launch['name']}.{self.target}")
+            _, is_right, message, _ = self.judge.run_and_check(launch, self.target, path, where, self.settings)
+            self.run, self.right = self.run + 1, self.right + is_right
+            if not is_right:
+                print(f"{launch['name']} {self.target}: {message}", flush=True)
+
+    def close(self):
+        """Prints the line of sums; how much is missing or wrong."""
+        print(f"{self.target}: {self.cubins} cubins by {self.caller}, {self.own} of them Oriole's; "
+              f"{self.run} launches, {self.right} right", flush=True)
+        return self.refused + self.cubins - self.own + self.run - self.right
