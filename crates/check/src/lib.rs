@@ -21,7 +21,9 @@ mod program;
 mod report;
 mod state;
 mod step;
+mod timeline;
 mod transfer;
 
 pub use finding::{Finding, Kind, Missing, Place};
 pub use report::{CheckError, Report, check};
+pub use timeline::{BlockTimeline, Bound, Issue, Reason, Timeline, timeline};

@@ -3,3 +3,4 @@
 mod assembled;
 mod convergence;
 mod paths;
+mod timeline;

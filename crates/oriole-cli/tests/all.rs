@@ -30,6 +30,7 @@ mod programs;
 mod ptxas;
 mod read_back;
 mod register_limits;
+mod schedule;
 mod scratch;
 mod setmaxnreg;
 mod shell;

@@ -42,6 +42,11 @@ pub(crate) fn report(lines: &[Line], inner: Option<u32>) -> Report {
 
 /// The same for another target.
 pub(crate) fn report_on(target: Target, arch: Arch, lines: &[Line], inner: Option<u32>) -> Report {
+    check(&cubin(target, arch, lines, inner), &[]).expect("a known target")
+}
+
+/// A cubin with such a kernel.
+pub(crate) fn cubin(target: Target, arch: Arch, lines: &[Line], inner: Option<u32>) -> Cubin {
     let code = code(lines, arch);
     let mut kernel = FunctionSpec::kernel("k", code.clone(), 32);
     kernel.inner_functions.extend(inner.map(|line| {
@@ -50,7 +55,7 @@ pub(crate) fn report_on(target: Target, arch: Arch, lines: &[Line], inner: Optio
     }));
     let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(target) };
     let bytes = write(&module).expect("a module");
-    check(&Cubin::parse(&bytes).expect("a cubin"), &[]).expect("a known target")
+    Cubin::parse(&bytes).expect("a cubin")
 }
 
 /// The end of the kernel.

@@ -3,6 +3,7 @@
 use super::batch_args::{BatchArgs, CacheArgs, CacheCommandArgs, CompletionsArgs, GlobalArgs, ManArgs, TargetsArgs};
 use super::ptxas::Words;
 use super::run_args::RunArgs;
+use super::schedule_args::ScheduleArgs;
 use super::test_args::TestArgs;
 use crate::timings::TimesForm;
 use crate::uniformity::UniformityForm;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     /// Prove that the control words of a cubin cover every dependence; list what is not covered.
     #[command(after_help = "Example:\n  oriole check kernel.cubin\n\nExit status 1 if anything is found.")]
     Check(CheckArgs),
+    Schedule(ScheduleArgs),
     /// Test the compiler, the interpreter and the simulator by each other on random kernels.
     #[command(after_help = "Example:\n  oriole fuzz --count 1000 --seed 7 --arch sm_90 --ptxas /opt/cuda/bin/ptxas")]
     Fuzz(FuzzArgs),
@@ -155,6 +157,9 @@ pub(crate) struct CompileArgs {
     /// Write how many registers are live at each instruction, and which values make the most of it: as JSON, or as SVG.
     #[arg(long, value_name = "FILE.json|.svg")]
     pub(crate) pressure: Option<PathBuf>,
+    /// Write when each instruction issues and what it waits for, as `oriole schedule` does: as JSON, as SVG, or as text.
+    #[arg(long, value_name = "FILE[.json|.svg]")]
+    pub(crate) schedule: Option<PathBuf>,
     /// Print the Ori before it leaves SSA form, with over which threads each value is the same and why not over more; or
     /// that as JSON.
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]

@@ -5,7 +5,7 @@ use super::batch_args::DiagnosticsForm;
 use super::cache::{Cache, Sources};
 use super::diagnostics::{self, Record, Severity};
 use super::failure::{Failure, usage};
-use super::{batch, cuda_source, files, nvptx};
+use super::{batch, cuda_source, files, nvptx, schedule};
 use crate::phase_index::{self, Index};
 use crate::product::Product;
 use crate::uniformity::UniformityForm;
@@ -46,7 +46,8 @@ fn compile_one(args: &CompileArgs) -> Result<(), Failure> {
         }
         _ => return Err(usage("compile needs an input and -o OUTPUT")),
     };
-    let outputs = [Some(output), args.dump_cfg.as_ref(), args.pressure.as_ref()].into_iter().flatten();
+    let outputs =
+        [Some(output), args.dump_cfg.as_ref(), args.pressure.as_ref(), args.schedule.as_ref()].into_iter().flatten();
     files::keep_apart(nvptx::inputs(input, &args.code.ir), outputs.map(PathBuf::as_path))?;
     let form = args.pressure.as_deref().map(pressure_form).transpose()?;
     let cache = if needs_internals(args) { None } else { Cache::open(&args.cache)? };
@@ -77,6 +78,9 @@ fn compile_one(args: &CompileArgs) -> Result<(), Failure> {
         if let Some(form) = args.time_phases {
             timings::print(&compiled.times, form);
         }
+    }
+    if let Some(path) = &args.schedule {
+        schedule::write(path, &product.cubin)?;
     }
     files::write(output, &product.cubin)?;
     // The program ends here: the system takes all memory back at once.

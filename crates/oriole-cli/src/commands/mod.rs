@@ -36,6 +36,8 @@ mod ptx;
 mod ptxas;
 mod run;
 mod run_args;
+mod schedule;
+mod schedule_args;
 mod side_by_side;
 mod simulate;
 mod targets;
@@ -71,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Schedule(args) => schedule::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Ptx(args) => ptx::run(&args),
         Command::Ptxas(args) => return ptxas::run(args.words),

@@ -3,6 +3,7 @@
 
 use super::json::FILES;
 use super::{gain, occupancy};
+use crate::svg::escaped;
 use oriole_codegen::{Peak, Pressure};
 use std::fmt::Write;
 
@@ -133,8 +134,4 @@ impl<'a> Plot<'a> {
             escaped(&text)
         );
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,0 +1,70 @@
+//! `oriole schedule`, and `oriole compile --schedule`.
+
+mod svg;
+mod text;
+
+use super::failure::{Failure, rejected, usage};
+use super::files;
+use super::schedule_args::ScheduleArgs;
+use clap::ValueEnum;
+use oriole_check::{Timeline, timeline};
+use oriole_cubin::Cubin;
+use std::path::Path;
+
+/// How timelines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// A line for each instruction.
+    Text,
+    /// All that is known.
+    Json,
+    /// A drawing.
+    Svg,
+}
+
+impl Form {
+    /// By a file's name.
+    pub(super) fn of(path: &Path) -> Form {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => Form::Json,
+            Some("svg") => Form::Svg,
+            _ => Form::Text,
+        }
+    }
+
+    fn write(self, timelines: &[Timeline]) -> Result<String, Failure> {
+        match self {
+            Form::Text => Ok(text::document(timelines)),
+            Form::Json => serde_json::to_string_pretty(timelines).map(|text| text + "\n").map_err(rejected),
+            Form::Svg => Ok(svg::document(timelines)),
+        }
+    }
+}
+
+/// Show the timelines of a cubin.
+pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
+    let bytes = files::read(&args.input)?;
+    let timelines = of(&bytes, &args.entry).map_err(|error| Failure::file(&args.input, error))?;
+    let output = args.output.as_deref().unwrap_or(Path::new("-"));
+    let text = match args.explain {
+        None => args.form.unwrap_or(Form::of(output)).write(&timelines)?,
+        Some(_) if args.form.is_some_and(|form| form != Form::Text) => {
+            return Err(usage("--explain answers in text: leave --form out"));
+        }
+        Some(address) => text::explanation(&timelines, address)
+            .ok_or_else(|| Failure::file(&args.input, format!("no instruction is at {address:#06x}")))?,
+    };
+    files::write(output, text.as_bytes())
+}
+
+/// The timelines of a cubin's functions.
+fn of(bytes: &[u8], entries: &[String]) -> Result<Vec<Timeline>, String> {
+    let cubin = Cubin::parse(bytes).map_err(|error| error.to_string())?;
+    timeline(&cubin, entries).map_err(|error| error.to_string())
+}
+
+/// What `oriole compile --schedule` writes of the cubin that it has made.
+pub(super) fn write(path: &Path, cubin: &[u8]) -> Result<(), Failure> {
+    let timelines = of(cubin, &[]).map_err(rejected)?;
+    files::write(path, Form::of(path).write(&timelines)?.as_bytes())
+}

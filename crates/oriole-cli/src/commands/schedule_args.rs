@@ -1,0 +1,34 @@
+//! The words of `oriole schedule`.
+
+use super::schedule::Form;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Show when the instructions of a cubin issue, and what each of them waits for: one warp, block by block, by the control words and
+/// the tables of latencies.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: oriole schedule k.cubin --entry saxpy, then --explain 0xd0 for the instruction at that address."
+)]
+pub(crate) struct ScheduleArgs {
+    /// A cubin, of Oriole's or of another compiler's; `-` is standard input.
+    pub(crate) input: PathBuf,
+    /// Functions; all if none is named.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entry: Vec<String>,
+    /// Where it goes; standard output if nothing is said. By the name's end it is JSON, a drawing or text.
+    #[arg(short, long, value_name = "FILE[.json|.svg]")]
+    pub(crate) output: Option<PathBuf>,
+    /// In this form, whatever the file is called.
+    #[arg(long, value_enum)]
+    pub(crate) form: Option<Form>,
+    /// Say of the instruction at this address (as `disasm` prints it) what it waits for and who waits for it.
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) explain: Option<u64>,
+}
+
+/// Hexadecimal with or without `0x`, as `disasm` prints it.
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| format!("'{text}' is no address such as 0x00d0"))
+}
