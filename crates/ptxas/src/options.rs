@@ -406,45 +406,44 @@ pub(crate) fn find(word: &str, is_long: bool) -> Option<&'static Spec> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fate, OPTIONS};
+    use super::{Fate, OPTIONS, Spec};
     use crate::host::Caller;
     use std::collections::BTreeSet;
+
+    fn fate(spec: &Spec) -> &'static str {
+        match spec.fate {
+            Fate::Obeyed => "obeyed",
+            Fate::Idle(_) => "idle",
+            Fate::Refused(_) => "refused",
+        }
+    }
 
     /// docs/ptxas.md has a line for each.
     #[test]
     fn every_option_is_documented() {
         let manual = include_str!("../../../docs/ptxas.md");
         for spec in &OPTIONS {
-            let fate = match spec.fate {
-                Fate::Obeyed => "obeyed",
-                Fate::Idle(_) => "idle",
-                Fate::Refused(_) => "refused",
-            };
-            assert!(manual.contains(&format!("| `--{}` | `-{}` | {fate} | ", spec.long, spec.short)), "{}", spec.long);
+            let line = format!("| `--{}` | `-{}` | {} | ", spec.long, spec.short, fate(spec));
+            assert!(manual.contains(&line), "{}", spec.long);
         }
     }
 
-    /// docs/c.md names those of each fate in one row.
+    /// docs/c.md has those of each fate in one row.
     #[test]
     fn what_becomes_of_every_option_in_c_is_documented() {
         let manual = include_str!("../../../docs/c.md");
-        let fates: [(&str, fn(&Fate) -> bool); 3] = [
-            ("obeyed", |fate| *fate == Fate::Obeyed),
-            ("idle", |fate| matches!(fate, Fate::Idle(_))),
-            ("refused", |fate| matches!(fate, Fate::Refused(_))),
-        ];
         let row = |head: &str| -> BTreeSet<&str> {
-            let mut rows = manual.lines().filter_map(|line| line.strip_prefix(head));
-            let row = rows.next().unwrap_or_else(|| panic!("no row {head}"));
-            row.split('`').filter_map(|word| word.strip_prefix("--")).collect()
+            let found = manual.lines().find_map(|line| line.strip_prefix(&format!("| {head} |")));
+            let words = found.unwrap_or_else(|| panic!("no row '{head}'")).split('`');
+            words.filter_map(|word| word.strip_prefix("--")).collect()
         };
-        let kept = |caller| OPTIONS.iter().filter(move |spec| spec.refused_to(caller).is_none());
-        for (name, is_it) in fates {
-            let expected = kept(Caller::Library).filter(|spec| is_it(&spec.fate)).map(|spec| spec.long).collect();
-            assert_eq!(row(&format!("| {name} |")), expected, "{name}");
+        let (kept, of_the_command): (Vec<_>, Vec<_>) =
+            OPTIONS.iter().partition(|spec| spec.refused_to(Caller::Library).is_none());
+        for name in ["obeyed", "idle", "refused"] {
+            let expected = kept.iter().filter(|spec| fate(spec) == name).map(|spec| spec.long).collect();
+            assert_eq!(row(name), expected, "{name}");
         }
-        let of_the_command = OPTIONS.iter().filter(|spec| spec.refused_to(Caller::Library).is_some());
-        assert_eq!(row("| of the command, refused |"), of_the_command.map(|spec| spec.long).collect());
-        assert_eq!(kept(Caller::Command).count(), OPTIONS.len());
+        assert_eq!(row("of the command, refused"), of_the_command.iter().map(|spec| spec.long).collect());
+        assert!(OPTIONS.iter().all(|spec| spec.refused_to(Caller::Command).is_none()));
     }
 }

@@ -28,7 +28,7 @@ pub enum Asked {
     /// That [`versions_of_ptx`](crate::versions_of_ptx) is printed.
     VersionsOfPtx,
     /// A compilation.
-    Compilation(Request),
+    Compilation(Box<Request>),
 }
 
 /// A compilation that options ask for.
@@ -57,7 +57,8 @@ impl Asked {
         ];
         match prints.into_iter().find(|(asked, _)| *asked) {
             Some((_, print)) => Ok(print),
-            None => Request::new(arguments, Caller::Command, start, messages).map(Asked::Compilation),
+            None => Request::new(arguments, Caller::Command, start, messages)
+                .map(|request| Asked::Compilation(Box::new(request))),
         }
     }
 }
@@ -198,8 +199,8 @@ impl Work<'_> {
         }
         let settings = &self.request.settings;
         let is_one = sources.len() == 1 && count == 1;
-        let compiles = matches!(settings.goal, Goal::Code(_));
-        if !(is_one && compiles && !settings.changes.any() && !settings.warns_of_doubles) {
+        let checks = matches!(settings.goal, Goal::Check(_)) || settings.warns_of_doubles;
+        if !is_one || checks || settings.changes.any() {
             for source in &mut sources {
                 self.changed(source)?;
             }
