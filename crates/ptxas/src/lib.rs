@@ -29,6 +29,7 @@
 mod arguments;
 mod banner;
 mod edits;
+mod filter;
 mod host;
 mod messages;
 mod options;
@@ -36,6 +37,7 @@ mod request;
 mod settings;
 mod source;
 mod wording;
+mod work;
 
 pub use arguments::Input;
 pub use banner::{help, version, versions_of_ptx};

@@ -2,8 +2,9 @@
 
 use crate::arguments::{Arguments, Fatal, not_defined, not_supported, number};
 use crate::edits::{Cache, Changes, LOAD_CACHES, STORE_CACHES};
+use crate::filter::Messages;
 use crate::host::Caller;
-use crate::messages::{Kind, Messages};
+use crate::messages::Kind;
 use crate::options::{Fate, Name};
 use oriole_codegen::{CompileOptions, DebugInfo, FastCompile};
 use std::collections::BTreeSet;
@@ -88,6 +89,16 @@ impl Settings {
             warns_of_local: arguments.has(Name::WarnLocal),
             warns_of_spills: arguments.has(Name::WarnSpills),
         })
+    }
+}
+
+impl Goal {
+    /// The name of the target that is asked for, such as `sm_90a`.
+    pub(crate) fn target(&self) -> Option<String> {
+        match self {
+            Goal::Code(target) => target.map(|target| target.to_string()),
+            Goal::Check(target) => Some(target.clone()),
+        }
     }
 }
 
