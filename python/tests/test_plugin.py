@@ -59,3 +59,30 @@ def test_races_fail_with_the_option(project: pytest.Pytester) -> None:
 
 def test_the_options_are_in_the_help(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess("--help").stdout.fnmatch_lines(["*--oriole-strict*"])
+
+
+TRITON = """
+import numpy as np, triton, triton.language as tl
+from oriole.triton import tensor
+
+@triton.jit
+def add_one(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at, mask=at < n) + 1, mask=at < n)
+
+def test_on_the_simulator(oriole_triton):
+    driver = oriole_triton("sm_80", timeout=60)
+    assert driver.settings == {"strict": True, "timeout": 60}
+    x = np.zeros(100, np.float32)
+    add_one[(1,)](tensor(x), 100, BLOCK=128)
+    assert (x == 1).all()
+
+def test_the_driver_is_gone():
+    assert triton.runtime.driver._active is None
+"""
+
+
+def test_triton_runs_in_tests(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("triton", minversion="3.6")
+    pytester.makepyfile(TRITON)
+    pytester.runpytest_subprocess("--oriole-strict").assert_outcomes(passed=2)

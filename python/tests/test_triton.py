@@ -36,8 +36,6 @@ def tuned(x, y, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
 @pytest.fixture(params=["sm_80", "sm_90"])
 def driver(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path))
-    for kernel in (scale, total, tuned.fn):
-        kernel.device_caches.clear()
     tuned.cache.clear()
     return oriole.triton.activate(request.param, strict=True)
 
@@ -47,6 +45,7 @@ def test_kernels_compute(driver: Any) -> None:
     y = np.zeros(1000, np.float32)
     kernel = scale[(8,)](tensor(x), tensor(y), 1000, 1.5, BLOCK=128)
     assert np.array_equal(y, x * np.float32(1.5))
+    assert f"sm_{kernel.metadata.target.arch}" == driver.arch
     assert kernel.n_regs > 0 and b".note.oriole" in kernel.asm["cubin"]
     assert driver.report.blocks == 8 and driver.launches == 1
 

@@ -26,9 +26,9 @@ pub(crate) struct Spare {
 
 /// What is tried first.
 const USUAL: Spare = Spare { own_need: OWN_NEED, less: 0, move_cycles: MOVE_CYCLES };
-/// Registers that stay for what lives within a block if no more than so much is executed for it, as a part of what is anyway.
-const ROOMY_NEED: u32 = OWN_NEED + 3;
-const ROOMY_WORK: f32 = 1.05;
+/// Registers that stay for what lives within a block if no more than so much is executed for it, as a part of what is anyway: the
+/// first of these that is to be had.
+const ROOMS: [(u32, f32); 2] = [(OWN_NEED + 9, 1.01), (OWN_NEED + 3, 1.05)];
 /// Instructions that are put in order and allocated once more at most for fewer spills, all tries together.
 pub(crate) const AGAIN: usize = 2048;
 /// With so many registers all warps run on every target.
@@ -84,17 +84,18 @@ impl Placing<'_> {
         let (arch, flow) = (self.allocator.arch(), flow.unwrap_or_else(|| Flow::new(func)));
         let survey = Survey::of(func, arch, &flow.live);
         let free = self.budget.capped(self.budget.of(survey.general_need()) as u16);
-        let recomputing = Recomputable::new(func, arch, &flow).plan(&free, ROOMY_NEED, &[]);
-        let Some(recomputing) = recomputing else {
-            return Ok((Some(flow), Some(survey)));
-        };
-        let mut roomy = func.clone();
-        recomputing.carry_out(&mut roomy)?;
-        if work_without_copies(&roomy) > ROOMY_WORK * work_without_copies(func) {
-            return Ok((Some(flow), Some(survey)));
+        let recomputable = Recomputable::new(func, arch, &flow);
+        let work = work_without_copies(func);
+        for (need, most) in ROOMS {
+            let Some(recomputing) = recomputable.plan(&free, need, &[]) else { continue };
+            let mut roomy = func.clone();
+            recomputing.carry_out(&mut roomy)?;
+            if work_without_copies(&roomy) <= most * work {
+                *func = roomy;
+                return Ok((None, None));
+            }
         }
-        *func = roomy;
-        Ok((None, None))
+        Ok((Some(flow), Some(survey)))
     }
 
     pub(crate) fn order_with(

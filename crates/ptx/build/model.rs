@@ -161,7 +161,8 @@ pub(crate) struct Operand {
     pub(crate) result: bool,
     pub(crate) optional: bool,
     pub(crate) constants: Constants,
-    pub(crate) range: Option<(i64, i64)>,
+    /// Bounds of a constant: the expression of the tables.
+    pub(crate) range: Option<String>,
     pub(crate) wider: bool,
     pub(crate) sink: bool,
     pub(crate) negated: bool,

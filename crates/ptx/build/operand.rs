@@ -35,9 +35,16 @@ pub(crate) fn operand(spec: &Spec, text: &str) -> Read<Operand> {
     Ok(found)
 }
 
-fn range(bounds: &str) -> Read<(i64, i64)> {
+/// `0..31`, `24..256*8` (multiples of 8), `4..16^` (powers of two).
+fn range(bounds: &str) -> Read<String> {
     let (low, high) = bounds.split_once("..").ok_or("a range is `low..high`")?;
-    Ok((number(low)?, number(high)?))
+    let (high, step) = match (high.split_once('*'), high.strip_suffix('^')) {
+        (Some((high, step)), _) => (high, format!("MultipleOf({})", number::<std::num::NonZeroU32>(step)?)),
+        (None, Some(high)) => (high, "PowerOfTwo".to_owned()),
+        (None, None) => (high, "MultipleOf(1)".to_owned()),
+    };
+    let (low, high) = (number::<i64>(low)?, number::<i64>(high)?);
+    Ok(format!("Bounds {{ low: {low}, high: {high}, step: Step::{step} }}"))
 }
 
 /// The kind of operand at the start of `text`, and the flags after it.
@@ -84,7 +91,7 @@ fn count(text: &str) -> Read<String> {
     Ok(format!("Count::{kind}({})", number::<u16>(digits)?))
 }
 
-/// `S`, `S2`, `global`, `tex`, each with `,n` or `,n..m` operands after it.
+/// `S`, `S2`, `global`, `tex`, `map`, each with `,n` or `,n..m` operands after it.
 fn address(spec: &Spec, inner: &str) -> Read<String> {
     let (space, rest) = inner.split_once(',').map_or((inner, None), |(space, rest)| (space, Some(rest)));
     let (low, high) = match rest.map(|rest| rest.split_once("..").unwrap_or((rest, rest))) {
@@ -99,6 +106,7 @@ fn address(spec: &Spec, inner: &str) -> Read<String> {
         "texsamp" => "Opaque(Handle::TextureOrSampler)".to_owned(),
         "surf" => "Opaque(Handle::Surface)".to_owned(),
         "tmem" => "Tensor".to_owned(),
+        "map" => "TensorMap".to_owned(),
         "any" => "Any".to_owned(),
         name => {
             format!("Is({})", spec.member(Vocabulary::Space, name).ok_or_else(|| format!("no state space `{name}`"))?)

@@ -177,10 +177,11 @@ impl Tables<'_> {
             Some((ty, needed)) => format!("Some(({ty}, {needed}))"),
             None => "None".to_owned(),
         };
-        let Operand { kind, result, optional, constants, range, wider, sink, negated, symbol, special, .. } = operand;
+        let range = operand.range.as_ref().map_or("None".to_owned(), |bounds| format!("Some({bounds})"));
+        let Operand { kind, result, optional, constants, wider, sink, negated, symbol, special, .. } = operand;
         Ok(format!(
             "OperandSpec {{ kind: {kind}, result: {result}, optional: {optional}, constants: Constants::{constants:?}, \
-             range: {range:?}, wider: {wider}, sink: {sink}, negated: {negated}, symbol: {symbol}, \
+             range: {range}, wider: {wider}, sink: {sink}, negated: {negated}, symbol: {symbol}, \
              special: {special}, with: {with}, pair: {pair} }}"
         ))
     }

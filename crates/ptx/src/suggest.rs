@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest of a list of names.
 
 /// The candidate nearest to `name`, if one is near enough to be meant: at
-/// most a third of its letters differ.
+/// most a third of its letters differ. Of several as near, one with the same first letter.
 pub(crate) fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     /// Names longer than this are not compared: the work grows with the square.
     const LONGEST: usize = 64;
@@ -12,10 +12,10 @@ pub(crate) fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
     let limit = (name.len() / 3).max(1);
     candidates
         .filter(|other| other.len().abs_diff(name.len()) <= limit && *other != name)
-        .map(|other| (distance(name, other), other))
-        .filter(|(far, _)| *far <= limit)
+        .map(|other| (distance(name, other), other.as_bytes().first() != name.as_bytes().first(), other))
+        .filter(|(far, ..)| *far <= limit)
         .min()
-        .map(|(_, other)| other)
+        .map(|(.., other)| other)
 }
 
 /// Number of insertions, deletions, replacements and swaps of neighbours that
@@ -49,5 +49,6 @@ mod tests {
         assert_eq!(closest("ad", names()), Some("add"));
         assert_eq!(closest("step", names()), Some("setp"));
         assert_eq!(closest("quux", names()), None);
+        assert_eq!(closest("neq", ["eq", "ne"].into_iter()), Some("ne"));
     }
 }

@@ -9,4 +9,5 @@ mod scopes;
 mod spec;
 mod syntax;
 mod verdicts;
+#[path = "wrong/main.rs"]
 mod wrong;

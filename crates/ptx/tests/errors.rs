@@ -64,6 +64,16 @@ fn names() {
             ".version 9.0\n.target sm_90\n.global .b32 a;\n.global .b64 a;\n.func f() { ret; }\n.func f() { ret; }\n"
                 .to_owned(),
         ),
+        (
+            "other_function",
+            ".version 9.0\n.target sm_90\n.func f(.param .b32 a) {\n.reg .b32 %r<3>;\nL: ret;\n}\n\
+             .func g() {\n.reg .pred %p;\n@%p bra L;\nld.param.b32 %r1, [a];\nret;\n}\n"
+                .to_owned(),
+        ),
+        (
+            "later_in_the_block",
+            kernel("mov.u32 %late, 5;\n.reg .b32 %late;\n{\n.reg .b32 %inner;\n}\nmov.u32 %inner, 5;"),
+        ),
         ("inner_label", kernel("bra L;\n{\nL: ret;\n}")),
         ("initial_value", ".version 9.0\n.target sm_90\n.global .u64 table[2] = {generic(tabel), 0};\n".to_owned()),
     ];

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union
 
-from . import _compile, _oriole
+from . import _compile, _cuda, _oriole
 from ._arguments import Arguments
 from ._compile import Bytes, Compiled
 from ._errors import CheckError, Finding
@@ -204,34 +204,42 @@ class _Configured:
 
 
 def kernel(source: Union[str, Path], entry: Optional[str] = None, arch: str = "sm_90", **settings: Any) -> Launcher:
-    """Compiles PTX or LLVM IR and gives one of its kernels, to be launched as `k[grid, block](*args)`.
+    """Compiles PTX, LLVM IR or CUDA C++ and gives one of its kernels, to be launched as `k[grid, block](*args)`.
 
-    :param source: a path (`pathlib.Path`, or text of one line that ends with `.ptx`, `.ll` or `.bc`), or the source itself.
-    :param entry: the kernel; may be left out where the module has but one.
+    :param source: a path (`pathlib.Path`, or text of one line that ends with `.ptx`, `.ll`, `.bc` or `.cu`), or the source
+        itself. Of `.cu` nvcc or clang++ makes PTX first: the one that `ORIOLE_CUDA_COMPILER` names, or that is on the path.
+    :param entry: the kernel, as C++ or PTX calls it; may be left out where the module has but one.
     :param arch: target.
     :param settings: keywords of `launch` (`strict`, `timing`, `check`, `threads`, `timeout`, `cluster`, `shared`) for its
         launches; all others are those of `compile`.
     :raises ValueError: there is no such kernel, or several and none is named.
-    :raises OSError: the file cannot be read.
+    :raises OSError: the file cannot be read, or there is no compiler for it.
     :raises CompileError: there is no cubin.
     """
     launching = {name: settings.pop(name) for name in _LAUNCH_SETTINGS & settings.keys()}
     if _is_path(source):
         settings.setdefault("file_name", str(source))
-        code: Union[str, bytes] = Path(source).read_bytes()
+        is_cuda = str(source).endswith(".cu")
+        code: Union[str, bytes] = _cuda.ptx_of(Path(source), arch) if is_cuda else Path(source).read_bytes()
     else:
         code = str(source)
     compiled = _compile.compile(code, arch, **settings)
-    if entry is None:
-        names = [kernel.name for kernel in compiled.kernels]
+    return Launcher(compiled, _entry([kernel.name for kernel in compiled.kernels], entry), **launching)
+
+
+def _entry(names: Sequence[str], wanted: Optional[str]) -> str:
+    """The one of the kernels that is wanted, by its name in PTX or in C++."""
+    if wanted is None:
         if len(names) != 1:
             raise ValueError(f"entry: name one of the module's kernels: {', '.join(names) or 'there are none'}")
-        entry = names[0]
-    return Launcher(compiled, entry, **launching)
+        return names[0]
+    # As C++'s linkage has it: the length of the name, then the name, then its types.
+    mangled = [name for name in names if name.startswith(f"_Z{len(wanted)}{wanted}")]
+    return mangled[0] if wanted not in names and len(mangled) == 1 else wanted
 
 
 _LAUNCH_SETTINGS = frozenset({"shared", "cluster", "strict", "timing", "check", "threads", "timeout"})
 
 
 def _is_path(source: Union[str, Path]) -> bool:
-    return isinstance(source, Path) or ("\n" not in source and source.endswith((".ptx", ".ll", ".bc")))
+    return isinstance(source, Path) or ("\n" not in source and source.endswith((".ptx", ".ll", ".bc", ".cu")))

@@ -161,6 +161,10 @@ def _scalar(kind: str, value: Any) -> bytes:
     return value_bytes(f"argument of type {kind}", parameter, value)
 
 
+#: By target: the number of its device.
+_NUMBERS: Dict[str, int] = {}
+
+
 class Driver(DriverBase):  # type: ignore[misc]
     """Triton's driver of the simulator; made by `activate`."""
 
@@ -169,6 +173,7 @@ class Driver(DriverBase):  # type: ignore[misc]
         if device is None:
             raise ValueError(f"{arch} is no target; `oriole targets` of the command line prints them")
         self.arch = arch
+        self._number = _NUMBERS.setdefault(arch, len(_NUMBERS))
         #: What the device has: registers, shared memory, multiprocessors.
         self.device: Mapping[str, Optional[int]] = device
         #: Keywords of `oriole.launch` for all launches; may be changed.
@@ -207,13 +212,13 @@ class Driver(DriverBase):  # type: ignore[misc]
         return GPUTarget("cuda", int(self.arch.removeprefix("sm_").rstrip("af")), 32)
 
     def get_current_device(self) -> int:
-        """There is one."""
-        return 0
+        """One for each target that was activated: Triton keeps what it has compiled by device."""
+        return self._number
 
     def set_current_device(self, device: int) -> None:
-        """There is one."""
-        if device:
-            raise ValueError(f"there is device 0 alone, not {device}")
+        """There is but one at a time."""
+        if device != self._number:
+            raise ValueError(f"there is device {self._number} alone, not {device}")
 
     def get_current_stream(self, device: int = 0) -> int:
         """There is one: launches end before they return."""

@@ -177,7 +177,18 @@ impl Emitter<'_> {
         }
         let directives = id.map_or_else(Vec::new, |id| self.directives(id, is_entry));
         let span = name.span;
-        ast::Function { is_entry, linkage, attributes: Vec::new(), rets, name, params, directives, body: None, span }
+        ast::Function {
+            is_entry,
+            linkage,
+            attributes: Vec::new(),
+            rets,
+            name,
+            params,
+            directive_spans: vec![span; directives.len()],
+            directives,
+            body: None,
+            span,
+        }
     }
 
     /// A `.param` variable; without a name in prototypes.

@@ -189,7 +189,7 @@ fn inline_assembly_becomes_statements_of_the_function() {
 fn wrong_inline_assembly_is_shown() {
     // What cannot be read, and what reads but means nothing.
     for (text, place, message) in [
-        ("mov.u32 $, 1; mov.u32 $ 2;", 28, "expected `;`, found `2`"),
+        ("mov.u32 $, 1; mov.u32 $ 2;", 28, "expected `,` or `;`, found `2`"),
         ("mov.u32 $, %nowhere;", 13, "undefined register `%nowhere`"),
     ] {
         let error = assembly(text).unwrap_err();

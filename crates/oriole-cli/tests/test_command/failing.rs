@@ -37,7 +37,7 @@ fn nans_by_policy() {
 /// Faults that nobody expects, another one than that expected, and none.
 #[test]
 fn faults() {
-    let bench = Bench::of("endless.ptx", &launch("traps", ""));
+    let bench = Bench::of("endless.ptx", &launch("traps", "prints = ''"));
     let said = bench.says("--strict", 3);
     assert!(said.starts_with("faulted: traps [-O3] (m.toml:3)\n  fault: trap\n    in kernel traps"), "{said}");
     assert!(said.contains("endless.ptx:11"), "{said}");

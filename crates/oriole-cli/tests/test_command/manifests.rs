@@ -64,12 +64,19 @@ fn launches_that_lack_something() {
         ("[[launch]]\nblock = 1\nstrict = true", "m.toml:3:1", "the launch has no entry"),
         ("[[launch]]\nentry = 'saxpy'\nstrict = true", "m.toml:3:1", "the launch has no block"),
         ("[[launch]]\nentry = 'saxpy'\nblock = 1", "m.toml:3:1", "expects nothing"),
+        (
+            "[defaults]\nstrict = true\n[[launch]]\nentry = 'saxpy'\nblock = 1\nengine = 'ptx'",
+            "m.toml:5:1",
+            "expects nothing",
+        ),
         ("", "m.toml:1:1", "missing field `launch`"),
         ("[launch]", "m.toml:3:", "expected a sequence"),
     ];
     for (launches, place, reason) in rows {
-        let said = Bench::of("saxpy.ptx", launches).says("", 2);
-        assert!(said.contains(place) && said.contains(reason), "{launches}: {said}");
+        for options in ["", "--strict"] {
+            let said = Bench::of("saxpy.ptx", launches).says(options, 2);
+            assert!(said.contains(place) && said.contains(reason), "{launches}: {said}");
+        }
     }
     let said = Bench::of("saxpy.ptx", &(launch("") + &launch(""))).says("", 2);
     assert!(said.contains("m.toml:8:1") && said.contains("two launches are called 'saxpy [-O3]'"), "{said}");

@@ -98,6 +98,8 @@ pub struct Function {
     pub params: Vec<Variable>,
     /// Performance and other directives between the parameters and the body.
     pub directives: Vec<FunctionDirective>,
+    /// Where each of these stands.
+    pub directive_spans: Vec<Span>,
     /// The body; `None` for a declaration.
     pub body: Option<Block>,
     /// From the first directive to the end of the header (before the body).

@@ -57,6 +57,7 @@ impl<'m> Checker<'m> {
         let wanted = match spec.space {
             AddressSpace::Any => return Ok(()),
             AddressSpace::Tensor => return self.tensor_fits(base, span),
+            AddressSpace::TensorMap => return self.place_in_tensor_fits(context.instruction, operand),
             AddressSpace::Opaque(handle) => {
                 self.coordinates_fit(context.instruction, operand)?;
                 return self.opaque_fits(base, span, handle);
@@ -81,7 +82,7 @@ impl<'m> Checker<'m> {
                     && self.module.address_size == 64
                     && WIDE_ADDRESSES.contains(&context.instruction.opcode) =>
             {
-                Err((name.span, Problem::BaseSize { register }))
+                Err((name.span, Problem::BaseSize { register, name }))
             }
             (Some(Binding::Register(Register { vector: Some(_), .. })), _) if matches!(base, AddressBase::Name(_)) => {
                 Err((name.span, Problem::Kind { expected: "an address in a single register" }))
@@ -108,6 +109,33 @@ impl<'m> Checker<'m> {
             Some(Binding::Register(register)) if register.vector.is_none() && register.ty.bits() >= 32 => Ok(()),
             _ => Err((index.span, Problem::Index)),
         }
+    }
+
+    /// As many coordinates as the tensor has dimensions; five for four rows of a plane.
+    fn place_in_tensor_fits(&self, instruction: &Instruction, operand: &Operand) -> Fits {
+        /// Words with the number of coordinates; the first one that is there counts.
+        const COORDINATES: [(Word, usize); 7] = [
+            (Word::TileGather4, 5),
+            (Word::TileScatter4, 5),
+            (Word::D1d, 1),
+            (Word::D2d, 2),
+            (Word::D3d, 3),
+            (Word::D4d, 4),
+            (Word::D5d, 5),
+        ];
+        let written = |word: Word| instruction.modifiers.contains(&Modifier::Word(word));
+        let wanted = COORDINATES.iter().find(|(word, _)| written(*word)).map(|(_, count)| *count);
+        let last = operand.address().and_then(|address| address.rest.last());
+        let (Some(wanted), Some(last)) = (wanted, last) else { return Ok(()) };
+        let found = match last {
+            Operand::Vector(items, _) => items.len(),
+            Operand::Name(name) => match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(Register { vector: Some(vector), .. })) => vector.len(),
+                _ => return Err((name.span, Problem::Kind { expected: "coordinates in braces" })),
+            },
+            other => return Err((other.span(), Problem::Kind { expected: "coordinates in braces" })),
+        };
+        if found == wanted { Ok(()) } else { Err((last.span(), Problem::Coordinates { found, wanted })) }
     }
 
     /// The coordinates are as many as the geometry has, up to the next power of

@@ -63,7 +63,8 @@ impl<'m> Checker<'m> {
         (role, narrow): (&'static str, bool),
     ) {
         if actual.len() != formal.len() {
-            let message = format!("the call passes {} {role}s, the function has {}", actual.len(), formal.len());
+            let passed = super::problems::counted(actual.len(), role);
+            let message = format!("the call passes {passed}, the function has {}", formal.len());
             let diagnostic = Diagnostic::new(instruction.span, message).rule(Rule::Call);
             return self.error(match formal.first().and_then(|variable| variable.name) {
                 Some(name) => diagnostic.related(name.span, "the function's list starts here"),

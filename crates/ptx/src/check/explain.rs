@@ -71,7 +71,14 @@ impl Checker<'_> {
             (Some(other), _) => {
                 format!("`{}` and `{}` cannot stand together in `{}`", modifier(other), modifier(found), spec.name())
             }
-            (None, _) => format!("`{}` stands twice", modifier(found)),
+            (None, _) => {
+                let given = &instruction.modifiers;
+                let lacks = |slot: &&Slot| !slot.choices.iter().any(|choice| given.contains(&choice.modifier));
+                let wanted = form.slots.iter().find(|slot| !slot.optional && lacks(slot));
+                let instead = wanted.map(|slot| any_of(slot.choices.iter().map(|choice| choice.modifier)));
+                let instead = instead.map_or(String::new(), |wanted| format!("; {wanted} is wanted as well"));
+                format!("`{}` stands twice{instead}", modifier(found))
+            }
         };
         Diagnostic::new(self.place_at(instruction, index), message).rule(Rule::Repeated).help(pattern(spec, form))
     }
@@ -190,9 +197,8 @@ fn conflict(instruction: &Instruction, spec: &InstructionSpec, found: Modifier) 
     let given = || instruction.modifiers.iter().skip(spec.stem.len()).copied();
     let refused = |form: &Form| given().filter(|&m| !takes(form, m)).collect::<Vec<_>>();
     let lists = || spec.forms.iter().filter(|form| takes(form, found)).map(refused);
-    match lists().filter(|list| !list.is_empty()).min_by_key(Vec::len) {
-        Some(list) => Conflict::With(list[0]),
-        None if lists().next().is_some() => Conflict::WithTypes,
+    match lists().min_by_key(Vec::len) {
+        Some(list) => list.first().map_or(Conflict::WithTypes, |&other| Conflict::With(other)),
         None => Conflict::Never,
     }
 }

@@ -1,7 +1,7 @@
 //! What holds for a whole module: version, targets, directives, aliases.
 
 use super::Checker;
-use crate::ast::{Function, FunctionDirective, Item, Linkage, Name, Space, Span, Sym};
+use crate::ast::{Function, FunctionDirective, Item, Linkage, Name, Space, Span, Sym, Variable};
 use crate::diag::{Diagnostic, Rule};
 use crate::grammar::{self, Target};
 use crate::scope::Binding;
@@ -59,7 +59,10 @@ impl<'m> Checker<'m> {
         let span = self.module.header[1];
         if self.module.target.is_empty() {
             let help = "add a line such as `.target sm_90` after `.version`";
-            return self.declaration(self.module.header[0], "the module names no target", help);
+            // It is missing in front of what comes after the version.
+            let next = Some(self.module.header[2]).filter(|size| size.end > 0);
+            let at = next.unwrap_or(self.module.header[0]);
+            return self.declaration(at, "the module has no `.target`", help);
         }
         for name in &self.module.target {
             if name == "map_f64_to_f32" {
@@ -146,8 +149,8 @@ impl<'m> Checker<'m> {
         }
         self.parameters(function);
         self.redeclaration(function);
-        for directive in &function.directives {
-            self.function_directive(function, directive);
+        for (at, directive) in function.directives.iter().enumerate() {
+            self.function_directive(function, directive, directive_place(function, at));
         }
         self.directive_combinations(function);
     }
@@ -157,15 +160,25 @@ impl<'m> Checker<'m> {
         if std::ptr::eq(first, function) {
             return;
         }
-        let same = first.params.len() == function.params.len()
-            && first.rets.len() == function.rets.len()
-            && first.is_entry == function.is_entry;
-        if !same {
-            let message = format!("`{}` is declared with different parameters", self.text(function.name.sym));
+        let counts = |of: &Function| (of.params.len(), of.rets.len(), of.is_entry);
+        let lists = [(&first.params, &function.params), (&first.rets, &function.rets)];
+        let mut pairs = lists.iter().flat_map(|(before, now)| before.iter().zip(now.iter()));
+        let name = self.text(function.name.sym);
+        if counts(first) != counts(function) {
+            let message = format!("`{name}` is declared with different parameters");
             self.error(
                 Diagnostic::new(function.name.span, message)
                     .rule(Rule::Declaration)
                     .related(first.name.span, "first declaration"),
+            );
+        } else if let Some((before, now)) = pairs.find(|(before, now)| !alike(before, now)) {
+            let message = format!("this parameter of `{name}` differs from the one declared before");
+            let at = |variable: &Variable| variable.name.map_or(variable.span, |name| name.span);
+            self.error(
+                Diagnostic::new(at(now), message)
+                    .rule(Rule::Declaration)
+                    .label(super::variables::shape(now))
+                    .related(at(before), super::variables::shape(before)),
             );
         } else if first.linkage == Linkage::Extern && function.body.is_some() {
             let help = "declare it `.visible` without a body";
@@ -184,8 +197,7 @@ impl<'m> Checker<'m> {
         }
     }
 
-    fn function_directive(&mut self, function: &'m Function, directive: &FunctionDirective) {
-        let span = function.name.span;
+    fn function_directive(&mut self, function: &'m Function, directive: &FunctionDirective, span: Span) {
         let (name, values): (&str, &[u32]) = match directive {
             FunctionDirective::MaxNTid(dims) => ("maxntid", dims),
             FunctionDirective::ReqNTid(dims) => ("reqntid", dims),
@@ -221,18 +233,23 @@ impl<'m> Checker<'m> {
 
     fn directive_combinations(&mut self, function: &'m Function) {
         use FunctionDirective::{BlocksAreClusters, MaxClusterRank, MaxNTid, ReqNCtaPerCluster, ReqNTid};
-        let has = |test: fn(&FunctionDirective) -> bool| function.directives.iter().any(test);
-        let span = function.name.span;
-        let required_threads = has(|d| matches!(d, ReqNTid(_)));
-        let required_cluster = has(|d| matches!(d, ReqNCtaPerCluster(_)));
-        if required_threads && has(|d| matches!(d, MaxNTid(_))) {
-            self.declaration(span, "`.maxntid` and `.reqntid` cannot both be given", "keep `.reqntid`");
+        let place = |test: fn(&FunctionDirective) -> bool| {
+            function.directives.iter().position(test).map(|at| directive_place(function, at))
+        };
+        // The second of two is the one that is wrong.
+        let later = |one: Span, other: Span| if one.start > other.start { one } else { other };
+        let required_threads = place(|d| matches!(d, ReqNTid(_)));
+        let required_cluster = place(|d| matches!(d, ReqNCtaPerCluster(_)));
+        if let (Some(required), Some(limit)) = (required_threads, place(|d| matches!(d, MaxNTid(_)))) {
+            let message = "`.maxntid` and `.reqntid` cannot both be given";
+            self.declaration(later(required, limit), message, "keep `.reqntid`");
         }
-        if required_cluster && has(|d| matches!(d, MaxClusterRank(_))) {
+        if let (Some(required), Some(limit)) = (required_cluster, place(|d| matches!(d, MaxClusterRank(_)))) {
             let message = "`.reqnctapercluster` and `.maxclusterrank` cannot both be given";
-            self.declaration(span, message, "keep `.reqnctapercluster`");
+            self.declaration(later(required, limit), message, "keep `.reqnctapercluster`");
         }
-        if has(|d| matches!(d, BlocksAreClusters)) && !(required_threads && required_cluster) {
+        let sizes = required_threads.is_some() && required_cluster.is_some();
+        if let Some(span) = place(|d| matches!(d, BlocksAreClusters)).filter(|_| !sizes) {
             let help = "add `.reqntid` and `.reqnctapercluster`";
             self.declaration(span, "`.blocksareclusters` needs the sizes of block and cluster", help);
         }
@@ -254,6 +271,18 @@ impl<'m> Checker<'m> {
             self.needs(&format!("the pragma `{name}`"), name, span);
         }
     }
+}
+
+/// True if two declarations of a function may have these in one place. Types of one size differ too.
+fn alike(one: &Variable, other: &Variable) -> bool {
+    let shape = |of: &Variable| (of.space, of.ty, of.vector, of.alignment());
+    shape(one) == shape(other) && one.dims == other.dims
+}
+
+/// Where a directive of a function stands, counted among its directives; a tree that was made otherwise than by
+/// reading text need not say it.
+fn directive_place(function: &Function, at: usize) -> Span {
+    function.directive_spans.get(at).copied().unwrap_or(function.name.span)
 }
 
 /// What to write for a target that does not exist: its neighbours by number, or the name most like it.

@@ -2,8 +2,8 @@
 
 use super::Checker;
 use crate::ast::{
-    Address, AddressBase, Block, Instruction, Modifier, Name, Opcode, Operand, RegisterName, ScalarType, Statement,
-    SymbolTable, TargetList, TypeClass,
+    Address, AddressBase, Block, Function, Instruction, Modifier, Name, Opcode, Operand, RegisterName, ScalarType,
+    Statement, SymbolTable, TargetList, TypeClass,
 };
 use crate::diag::{Diagnostic, Rule};
 use crate::scope::Binding;
@@ -223,11 +223,11 @@ impl<'m> Checker<'m> {
         found
     }
 
-    /// Where a block declares the name, or one inside of it.
-    fn declared_within(&self, block: &Block, name: Name) -> Option<Name> {
+    /// Where a block declares the name, or one inside of it; and the block that does.
+    fn declared_within<'b>(&self, block: &'b Block, name: Name) -> Option<(Name, &'b Block)> {
         block.statements.iter().find_map(|statement| match statement {
             Statement::Block(inner) => self.declared_within(inner, name),
-            statement => declaration_of(statement, name, &self.module.symbols),
+            statement => Some((declaration_of(statement, name, &self.module.symbols)?, block)),
         })
     }
 
@@ -235,14 +235,20 @@ impl<'m> Checker<'m> {
         let text = self.text(name.sym);
         let kind = if text.starts_with('%') { "register" } else { self.expected };
         if self.errors.len() < super::MOST_SUGGESTIONS
-            && let Some(inner) = self.current.and_then(|function| self.declared_within(function.body.as_ref()?, name))
+            && let Some((inner, block)) =
+                self.current.and_then(|function| self.declared_within(function.body.as_ref()?, name))
         {
+            if (block.span.start..block.span.end).contains(&name.span.start) {
+                let diagnostic = Diagnostic::new(name.span, format!("`{text}` is used before it is declared"));
+                return self.error(diagnostic.related(inner.span, "declared here").help("move its declaration up"));
+            }
             let message = format!("`{text}` is declared in a block that does not reach to here");
             let diagnostic = Diagnostic::new(name.span, message).label("used outside of the block");
             return self.error(diagnostic.related(inner.span, "declared here").help("declare it before the block"));
         }
         let diagnostic = Diagnostic::new(name.span, format!("undefined {kind} `{text}`")).label("not declared");
-        let diagnostic = match (self.scopes.short_range(name.sym), self.suggestion(text)) {
+        let near = of_cuda(text).or_else(|| self.suggestion(text));
+        let diagnostic = match (self.scopes.short_range(name.sym), near) {
             (Some((stem, count)), _) => {
                 let stem_text = self.text(stem.sym);
                 let declared = match count {
@@ -254,13 +260,50 @@ impl<'m> Checker<'m> {
                     .help(format!("raise the number in `{stem_text}<{count}>`"))
             }
             (None, Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
-            (None, None) if kind == "register" => {
-                diagnostic.help(format!("declare it, for example `.reg .b32 {text};`"))
+            (None, None) => {
+                let diagnostic = match self.declared_elsewhere(name) {
+                    Some((declared, function)) => diagnostic.related(
+                        declared.span,
+                        format!("declared in another function, `{}`", self.text(function.name.sym)),
+                    ),
+                    None => diagnostic,
+                };
+                match kind {
+                    "register" => diagnostic.help(format!("declare it, for example `.reg .b32 {text};`")),
+                    _ => diagnostic,
+                }
             }
-            (None, None) => diagnostic,
         };
         self.error(diagnostic);
     }
+
+    /// Where another function declares the name.
+    fn declared_elsewhere(&self, name: Name) -> Option<(Name, &'m Function)> {
+        if self.errors.len() >= super::MOST_SUGGESTIONS {
+            return None;
+        }
+        self.module.functions().find_map(|function| {
+            let mut parameters = function.params.iter().chain(&function.rets).filter_map(|parameter| parameter.name);
+            let found = parameters.find(|declared| declared.sym == name.sym).or_else(|| {
+                let (declared, _) = self.declared_within(function.body.as_ref()?, name)?;
+                Some(declared)
+            });
+            Some((found?, function))
+        })
+    }
+}
+
+/// The special register that CUDA calls so.
+fn of_cuda(name: &str) -> Option<&'static str> {
+    const NAMES: [(&str, &str); 5] = [
+        ("threadIdx", "%tid"),
+        ("blockIdx", "%ctaid"),
+        ("blockDim", "%ntid"),
+        ("gridDim", "%nctaid"),
+        ("warpSize", "WARP_SZ"),
+    ];
+    let name = name.trim_start_matches('%');
+    NAMES.iter().find(|(cuda, _)| *cuda == name).map(|(_, ptx)| *ptx)
 }
 
 /// Where a statement declares the name.

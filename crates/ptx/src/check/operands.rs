@@ -5,7 +5,7 @@ use crate::ast::{
     Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Space, Span, SpecialReg,
     TypeClass, VectorLen, Word,
 };
-use crate::grammar::{self, Constants, Count, Form, Kind, OperandSpec, Ty};
+use crate::grammar::{self, Bounds, Constants, Count, Form, Kind, OperandSpec, Ty};
 use crate::scope::{Binding, Register};
 
 /// Why the operands do not fit a form.
@@ -37,7 +37,7 @@ pub(super) enum Problem {
     /// A constant of the wrong kind.
     Constant { wanted: ScalarType, float: bool },
     /// A constant out of range.
-    Range { low: i64, high: i64 },
+    Range { found: i64, bounds: Bounds },
     /// A constant where only a register may stand.
     NoConstant { result: bool },
     /// Something else where only a constant may stand.
@@ -56,6 +56,8 @@ pub(super) enum Problem {
     Pair { needed: bool },
     /// A vector of the wrong length.
     Length { found: usize, wanted: usize },
+    /// Coordinates of another number than the tensor has dimensions.
+    Coordinates { found: usize, wanted: usize },
     /// Registers of several widths in one vector.
     Mixed,
     /// Registers that are not together as wide as the type.
@@ -73,7 +75,7 @@ pub(super) enum Problem {
     /// A 64-bit address in a smaller register.
     AddressSize,
     /// A smaller register as the base of a 64-bit address.
-    BaseSize { register: Register },
+    BaseSize { register: Register, name: Name },
     /// The address of a function that is not in the module.
     AddressOfExtern,
     /// Not in brackets.
@@ -423,8 +425,8 @@ fn constant_fits(imm: Imm, span: Span, wanted: ScalarType, spec: &OperandSpec) -
         return Err((span, Problem::Constant { wanted, float }));
     }
     match (spec.range, imm.int_bits()) {
-        (Some((low, high)), Some(bits)) if !(low..=high).contains(&(bits as i64)) => {
-            Err((span, Problem::Range { low, high }))
+        (Some(bounds), Some(bits)) if !bounds.hold(bits as i64) => {
+            Err((span, Problem::Range { found: bits as i64, bounds }))
         }
         _ => Ok(()),
     }

@@ -2,9 +2,10 @@
 
 use super::Checker;
 use super::operands::{Fault, Problem};
-use crate::ast::{Instruction, ScalarType};
+use crate::ast::{AddressBase, Instruction, Operand, ScalarType, Span};
 use crate::diag::{Diagnostic, Rule};
-use crate::grammar::{Fit, OperandSpec};
+use crate::grammar::{Fit, OperandSpec, any_of};
+use crate::parse::shorten;
 use crate::scope::Register;
 
 impl Checker<'_> {
@@ -16,7 +17,7 @@ impl Checker<'_> {
         match problem {
             Problem::Count => operand_count(instruction, fits),
             Problem::Register { wanted, wider, result, register } => {
-                self.wrong_register(instruction, place, (wanted, wider, result), register, span)
+                self.wrong_register(instruction, (wanted, wider, result), register, span)
             }
             Problem::Constant { wanted, float } => {
                 let kind = if float { "a floating-point" } else { "an integer" };
@@ -26,12 +27,11 @@ impl Checker<'_> {
                 };
                 new(Rule::Kind, format!("`{head}` cannot take {kind} constant")).help(help)
             }
-            Problem::Range { low, high } if low == high => {
-                new(Rule::Range, format!("the constant must be {low} here")).help(format!("write {low}"))
+            Problem::Range { found, bounds } => {
+                let wanted = bounds.words();
+                new(Rule::Range, format!("the constant {found} is out of range: it must be {wanted}"))
+                    .label(format!("`{head}` takes {wanted} here"))
             }
-            Problem::Range { low, high } => new(Rule::Range, "the constant is out of range".to_owned())
-                .label(format!("must be {low} to {high}"))
-                .help(format!("`{head}` takes {low} to {high} here")),
             Problem::NoConstant { result: true } => {
                 new(Rule::Kind, format!("the result of `{}` must be a register, not a constant", instruction.opcode))
             }
@@ -41,7 +41,10 @@ impl Checker<'_> {
                 new(Rule::Kind, format!("`{head}` takes only a constant here")).label("expected a constant")
             }
             Problem::Kind { expected } => {
-                new(Rule::Kind, format!("`{head}` takes {expected} here")).label(format!("expected {expected}"))
+                let found = self.written(&instruction.operands, span).filter(|_| !expected.contains(", not "));
+                let instead = found.map_or(String::new(), |found| format!(", not `{}`", shorten(&found)));
+                new(Rule::Kind, format!("`{head}` takes {expected} here{instead}"))
+                    .label(format!("expected {expected}"))
             }
             Problem::Symbol { result: true, what } => {
                 new(Rule::Kind, format!("the result of `{}` must be a register, not {what}", instruction.opcode))
@@ -58,8 +61,11 @@ impl Checker<'_> {
             Problem::Special { result: true } => {
                 new(Rule::Kind, format!("`{head}` cannot write a special register: it is only read"))
             }
-            Problem::Special { result: false } => new(Rule::Kind, format!("`{head}` does not read special registers"))
-                .help("copy it to a register with `mov` first"),
+            Problem::Special { result: false } => {
+                let found = self.written(&instruction.operands, span).unwrap_or_default();
+                new(Rule::Kind, format!("`{head}` does not read special registers such as `{found}`"))
+                    .help("copy it to a register with `mov` first")
+            }
             Problem::Sink => {
                 new(Rule::Kind, format!("`{head}` cannot throw this operand away")).label("expected a register")
             }
@@ -67,8 +73,12 @@ impl Checker<'_> {
                 .help("write them as `a|b`; `_` stands for one that is not needed"),
             Problem::Pair { needed: false } => new(Rule::Kind, format!("`{head}` has only one result here")),
             Problem::Length { found, wanted } => {
-                let elements = if found == 1 { "element" } else { "elements" };
-                new(Rule::Kind, format!("the vector has {found} {elements}, the instruction moves {wanted}"))
+                let found = counted(found, "element");
+                new(Rule::Kind, format!("the vector has {found}, the instruction takes {wanted}"))
+            }
+            Problem::Coordinates { found, wanted } => {
+                let message = format!("a place in this tensor has {}, not {found}", counted(wanted, "coordinate"));
+                new(Rule::Count, message)
             }
             Problem::Mixed => new(Rule::Register, "the registers of a vector must all be of one size".to_owned()),
             Problem::Pack { bits } => new(
@@ -83,11 +93,11 @@ impl Checker<'_> {
             Problem::NotArray => new(Rule::Kind, "only an array has elements".to_owned())
                 .help("declare the variable with a size in brackets, or write `[name+offset]`"),
             Problem::Index => new(Rule::Register, "the index must be a register of 32 or 64 bits".to_owned()),
-            Problem::BaseSize { register } => new(
+            Problem::BaseSize { register, name } => new(
                 Rule::Register,
                 format!(
                     "`{head}` needs an address of 64 bits, but `{}` has {}",
-                    self.text(register.declared.sym),
+                    self.text(name.sym),
                     register.ty.bits()
                 ),
             )
@@ -129,20 +139,35 @@ impl Checker<'_> {
         }
     }
 
+    /// The operand at a place, in braces or brackets or not, as it is printed.
+    fn written(&self, operands: &[Operand], at: Span) -> Option<String> {
+        operands.iter().find_map(|operand| match operand {
+            _ if (operand.span().start, operand.span().end) == (at.start, at.end) => {
+                Some(crate::print::print_operand(operand, &self.module.symbols))
+            }
+            Operand::Vector(items, _) | Operand::List(items, _) => self.written(items, at),
+            Operand::Pair(pair) => self.written(&pair[..], at),
+            Operand::Neg(inner, _) | Operand::Not(inner, _) => self.written(std::slice::from_ref(&**inner), at),
+            Operand::Address(address) => match address.base {
+                AddressBase::Name(name) if (name.span.start, name.span.end) == (at.start, at.end) => {
+                    Some(self.text(name.sym).to_owned())
+                }
+                _ => self.written(&address.rest, at),
+            },
+            _ => None,
+        })
+    }
+
     fn wrong_register(
         &self,
         instruction: &Instruction,
-        place: usize,
         (wanted, wider, result): (ScalarType, bool, bool),
         register: Register,
-        span: crate::ast::Span,
+        span: Span,
     ) -> Diagnostic {
         let found = register.ty;
-        let shown = self.text(register.declared.sym);
-        let shown = match instruction.operands.get(place.wrapping_sub(1)) {
-            Some(operand) if operand.span() == span => crate::print::print_operand(operand, &self.module.symbols),
-            _ => shown.to_owned(),
-        };
+        let shown = self.written(&instruction.operands, span);
+        let shown = shown.unwrap_or_else(|| self.text(register.declared.sym).to_owned());
         let role = if result { "result" } else { "operand" };
         let message =
             format!("`{}` needs a `.{wanted}` {role}, but `{shown}` is a `.{found}` register", self.head(instruction));
@@ -152,6 +177,11 @@ impl Checker<'_> {
             .related(register.declared.span, "declared here")
             .help(advice(wanted, found, wider))
     }
+}
+
+/// A number of things.
+pub(super) fn counted(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 /// The `mov` that reads a special register of so many bits.
@@ -173,7 +203,15 @@ fn operand_count(instruction: &Instruction, fits: &[Fit]) -> Diagnostic {
         (least, most) if least == most => format!("{least} operands"),
         (least, most) => format!("{least} to {most} operands"),
     };
-    let message = format!("`{}` takes {wanted}, not {found}", instruction.opcode);
+    let longer = fits.iter().filter(|fit| found > most && found <= fit.form.operands.iter().count());
+    let message = match longer.flat_map(|fit| fit.form.operands.iter()).find(|spec| !here(spec)) {
+        // The modifier that brings another operand with it is missing.
+        Some(spec) => {
+            let (opcode, modifiers) = (instruction.opcode, any_of(spec.with.iter().copied()));
+            format!("`{opcode}` takes {found} operands only with {modifiers}")
+        }
+        None => format!("`{}` takes {wanted}, not {found}", instruction.opcode),
+    };
     Diagnostic::new(instruction.span, message).rule(Rule::Count)
 }
 

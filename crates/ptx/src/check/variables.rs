@@ -79,11 +79,13 @@ impl<'m> Checker<'m> {
             self.declaration(span, message, "store the value at the start of the kernel");
         }
         if initialised && variable.linkage == Linkage::Extern {
-            self.declaration(span, "an `.extern` variable has no initial value", "remove `.extern`, or the value");
+            let message = format!("`{}` is `.extern` and has no initial value here", self.variable_name(variable));
+            self.declaration(span, message, "remove `.extern`, or the value");
         }
         let open = variable.dims.iter().any(|dim| dim.is_none_or(|n| n == 0));
         if open && !initialised && variable.linkage != Linkage::Extern {
-            self.declaration(span, "the array has no size", "write the number of elements in the brackets");
+            let message = format!("the array `{}` has no size", self.variable_name(variable));
+            self.declaration(span, message, "write the number of elements in the brackets");
         }
         if variable.dims.iter().skip(1).any(Option::is_none) {
             self.declaration(span, "only the first dimension can be left open", "");
@@ -93,12 +95,18 @@ impl<'m> Checker<'m> {
         }
     }
 
+    /// What messages call a variable.
+    fn variable_name(&self, variable: &Variable) -> &'m str {
+        variable.name.map_or("_", |name| self.text(name.sym))
+    }
+
     fn variable_type(&mut self, variable: &Variable) {
         let span = place(variable);
         let ty = variable.ty;
         if ty == ScalarType::Pred {
             let help = "store it as a number, made with `selp`";
-            return self.declaration(span, "a predicate can only be a register", help);
+            let message = format!("a `.pred` variable must be a register, not in `.{}` space", variable.space);
+            return self.declaration(span, message, help);
         }
         if ty.class() == TypeClass::Opaque {
             if variable.space != Space::Global && variable.space != Space::Param {
@@ -136,7 +144,8 @@ impl<'m> Checker<'m> {
                 self.variable_type(param);
             }
             if param.space == Space::Reg && !param.dims.is_empty() {
-                self.declaration(span, "an array cannot be in registers", "declare it in `.param` space");
+                let message = format!("the array `{}` cannot be in registers", self.variable_name(param));
+                self.declaration(span, message, "declare it in `.param` space");
             }
             if param.space == Space::Param && (param.vector.is_some() || param.ty == ScalarType::F16x2) {
                 let help = "declare an array of bytes with an alignment";
@@ -159,7 +168,8 @@ impl<'m> Checker<'m> {
             bytes = end_after(bytes, param);
         }
         if function.is_entry && bytes > MOST_PARAMETERS {
-            let message = format!("the parameters take {bytes} bytes, more than {MOST_PARAMETERS}");
+            let name = self.text(function.name.sym);
+            let message = format!("the parameters of `{name}` take {bytes} bytes, more than {MOST_PARAMETERS}");
             self.declaration(function.name.span, message, "pass a pointer instead");
         } else if function.is_entry && bytes > FORMER_PARAMETERS {
             let feature = format!("more than {FORMER_PARAMETERS} bytes of parameters");
@@ -291,6 +301,22 @@ impl<'m> Checker<'m> {
 fn end_after(bytes: u64, variable: &Variable) -> u64 {
     let start = bytes.checked_next_multiple_of(u64::from(variable.alignment()));
     start.and_then(|start| start.checked_add(variable.size()?)).unwrap_or(u64::MAX)
+}
+
+/// A parameter as it is declared, without its name.
+pub(super) fn shape(variable: &Variable) -> String {
+    let mut text = format!(".{}", variable.space);
+    if let Some(align) = variable.align {
+        text += &format!(" .align {align}");
+    }
+    if let Some(vector) = variable.vector {
+        text += &format!(" .{vector}");
+    }
+    text += &format!(" .{}", variable.ty);
+    for dim in &variable.dims {
+        text += &format!("[{}]", dim.map_or(String::new(), |dim| dim.to_string()));
+    }
+    text
 }
 
 /// Where messages about a variable point.

@@ -108,7 +108,7 @@ pub(crate) struct OperandSpec {
     pub(crate) optional: bool,
     pub(crate) constants: Constants,
     /// Bounds of a constant.
-    pub(crate) range: Option<(i64, i64)>,
+    pub(crate) range: Option<Bounds>,
     /// The register may be wider than the type.
     pub(crate) wider: bool,
     /// `_` may stand here.
@@ -124,6 +124,49 @@ pub(crate) struct OperandSpec {
     pub(crate) with: Run<Modifier>,
     /// The second half of `a|b`, and whether it must be there.
     pub(crate) pair: Option<(Ty, bool)>,
+}
+
+/// Which constants may stand in a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+    pub(crate) step: Step,
+}
+
+/// Which numbers between its bounds a constant may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Multiples of a number; of 1: all.
+    MultipleOf(i64),
+    /// Powers of two.
+    PowerOfTwo,
+}
+
+impl Bounds {
+    /// True if the number may stand there.
+    pub(crate) fn hold(self, number: i64) -> bool {
+        let steps = match self.step {
+            Step::MultipleOf(step) => number % step == 0,
+            Step::PowerOfTwo => number.count_ones() == 1,
+        };
+        steps && (self.low..=self.high).contains(&number)
+    }
+
+    /// The numbers in words: `0 to 31`, `4, 8 or 16`.
+    pub(crate) fn words(self) -> String {
+        let Bounds { low, high, step } = self;
+        match step {
+            _ if low == high => low.to_string(),
+            Step::MultipleOf(1) => format!("{low} to {high}"),
+            Step::MultipleOf(step) => format!("a multiple of {step} from {low} to {high}"),
+            Step::PowerOfTwo => {
+                let powers = std::iter::successors(Some(low), |power| power.checked_mul(2));
+                let before: Vec<String> = powers.take_while(|&power| power < high).map(|p| p.to_string()).collect();
+                format!("{} or {high}", before.join(", "))
+            }
+        }
+    }
 }
 
 /// Whether an operand may be a constant.
@@ -196,6 +239,8 @@ pub(crate) enum AddressSpace {
     Opaque(Handle),
     /// To tensor memory, by a 32-bit register.
     Tensor,
+    /// A tensor map with the coordinates of a place in the tensor.
+    TensorMap,
     /// Not checked: generic, or a space that variables cannot be in.
     Any,
 }

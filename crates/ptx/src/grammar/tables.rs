@@ -2,8 +2,8 @@
 
 use super::run::{At, Pooled, Run, Text};
 use super::{
-    AddressSpace, AddressSpec, Choice, ComboRule, Condition, Constants, Count, Effect, Form, Handle, InstructionSpec,
-    Kind, Need, OperandSpec, Slot, SpecialSpec, Target, Ty, Variant,
+    AddressSpace, AddressSpec, Bounds, Choice, ComboRule, Condition, Constants, Count, Effect, Form, Handle,
+    InstructionSpec, Kind, Need, OperandSpec, Slot, SpecialSpec, Step, Target, Ty, Variant,
 };
 use crate::ast::{CmpOp, Modifier, Opcode, Rounding, ScalarType, Scope, Semantics, Shape, Space, VectorLen, Word};
 

@@ -138,6 +138,10 @@ impl Parser<'_> {
                         found.vector = Some(vector);
                         self.bump();
                     }
+                    _ if space(word).is_some() => {
+                        let message = format!("a variable has one state space: `{word}` cannot stand here");
+                        return self.fail(Diagnostic::new(self.span, message).help("keep one of them"));
+                    }
                     _ => return Err(self.unexpected("a type or a name")),
                 },
             }
@@ -313,6 +317,10 @@ impl Parser<'_> {
         self.bump();
         let from = self.specifiers(start)?;
         let names = self.comma_list(Self::register_name)?;
+        if self.token == Token::Equals {
+            let message = "a register has no initial value";
+            return self.fail(Diagnostic::new(self.span, message).help("set it with `mov`"));
+        }
         self.expect_semicolon()?;
         let ty = from.ty.unwrap_or(ScalarType::B32);
         Ok(RegisterDecl { ty, vector: from.vector, names, span: self.since(start) })

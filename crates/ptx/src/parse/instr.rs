@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Parse, Parser};
+use super::{Failed, Parse, Parser};
 use crate::ast::{
     Address, AddressBase, Guard, Instruction, Modifier, Name, Opcode, Operand, Selector, Span, SpecialReg,
 };
@@ -29,7 +29,7 @@ impl Parser<'_> {
     ) -> Parse<Instruction> {
         let opcode = match Opcode::from_name(text) {
             Some(opcode) => opcode,
-            None => return self.fail(unknown_opcode(text, opcode_at)),
+            None => return Err(self.unknown_opcode(text, opcode_at)),
         };
         let mut modifiers = SmallVec::new();
         while self.token == Token::Dot {
@@ -43,12 +43,43 @@ impl Parser<'_> {
                 operands.push(self.operand(opcode)?);
             }
         }
+        if !operands.is_empty() && self.starts_operand() && !self.after_line_break() {
+            return Err(self.unexpected("`,` or `;`"));
+        }
         let instruction = Instruction { guard, opcode, modifiers, operands, span: self.since(start), opcode_span };
         self.expect_semicolon()?;
         if opcode == Opcode::Call {
             self.call_shape(&instruction)?;
         }
         Ok(instruction)
+    }
+
+    /// True if an operand may start here.
+    fn starts_operand(&self) -> bool {
+        matches!(self.token, Token::Ident | Token::Number | Token::Float | Token::LeftBracket | Token::LeftBrace)
+    }
+
+    /// Reports a word that stands where an instruction should, and is none.
+    #[cold]
+    fn unknown_opcode(&mut self, text: &str, at: Span) -> Failed {
+        let shown = super::shorten(text);
+        let unknown = Diagnostic::new(at, format!("unknown instruction `{shown}`")).label("not a PTX instruction");
+        let diagnostic = match closest(text, Opcode::ALL.iter().map(|op| op.as_str())) {
+            _ if text.starts_with('%') && self.token == Token::Ident => {
+                Diagnostic::new(at, format!("`{shown}` is no instruction, and a guard starts with `@`"))
+                    .help(format!("write `@{shown}`"))
+            }
+            _ if self.token == Token::Equals => Diagnostic::new(self.span, "PTX has no assignment with `=`")
+                .help("write the result as the first operand: `add.s32 %r1, %r2, %r3;`"),
+            Some(near) => unknown.help(format!("did you mean `{near}`?")),
+            None if self.after_line_break() => {
+                self.lost_declarations = true;
+                unknown.help(format!("a label is written `{shown}:`"))
+            }
+            None => unknown,
+        };
+        self.error(diagnostic);
+        Failed
     }
 
     /// Takes one modifier, its dot included.
@@ -204,12 +235,20 @@ impl Parser<'_> {
     fn vector(&mut self) -> Parse<Operand> {
         let start = self.span;
         self.bump();
-        let items = self.nested(|p| p.comma_list(Self::single_operand))?;
+        let items = self.nested(|p| p.comma_list(Self::element))?;
         if self.token != Token::RightBrace {
             return Err(self.unexpected("`,` or `}`"));
         }
         self.bump();
         Ok(Operand::Vector(items, self.since(start)))
+    }
+
+    /// An element of a vector, which no address is.
+    fn element(&mut self) -> Parse<Operand> {
+        if self.token == Token::LeftBracket {
+            return Err(self.unexpected("an element or `}`"));
+        }
+        self.single_operand()
     }
 
     /// `(a, b)` of a call; may be empty.
@@ -265,14 +304,5 @@ fn plain(name: Name, special: Option<SpecialReg>) -> Operand {
     match special {
         Some(reg) => Operand::Special { reg, part: None, span: name.span },
         None => Operand::Name(name),
-    }
-}
-
-fn unknown_opcode(text: &str, at: Span) -> Diagnostic {
-    let shown = super::shorten(text);
-    let diagnostic = Diagnostic::new(at, format!("unknown instruction `{shown}`")).label("not a PTX instruction");
-    match closest(text, Opcode::ALL.iter().map(|op| op.as_str())) {
-        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => diagnostic,
     }
 }

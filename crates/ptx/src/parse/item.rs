@@ -8,6 +8,38 @@ use crate::lexer::Token;
 /// The directives of the header, in their order.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
+/// Directives that only stand at file level.
+const FILE_DIRECTIVES: [&str; 11] = [
+    ".visible",
+    ".extern",
+    ".weak",
+    ".common",
+    ".entry",
+    ".func",
+    ".global",
+    ".const",
+    ".version",
+    ".target",
+    ".address_size",
+];
+
+/// What a directive between parameters and body may have been meant to be.
+const FUNCTION_DIRECTIVES: [&str; 13] = [
+    ".maxntid",
+    ".reqntid",
+    ".reqnctapercluster",
+    ".minnctapersm",
+    ".maxnctapersm",
+    ".maxnreg",
+    ".maxclusterrank",
+    ".abi_preserve",
+    ".abi_preserve_control",
+    ".explicitcluster",
+    ".blocksareclusters",
+    ".noreturn",
+    ".pragma",
+];
+
 /// What the header of a file says.
 pub(super) struct Header {
     pub(super) version: (u32, u32),
@@ -16,6 +48,8 @@ pub(super) struct Header {
     pub(super) target: Vec<String>,
     pub(super) address_size: u32,
     pub(super) places: [Span; 3],
+    /// Errors about what stands before `.version`, if there is one.
+    early: Vec<Diagnostic>,
 }
 
 impl Header {
@@ -27,11 +61,12 @@ impl Header {
             target: Vec::new(),
             address_size: 32,
             places: [Span::default(); 3],
+            early: Vec::new(),
         }
     }
 }
 
-impl Parser<'_> {
+impl<'s> Parser<'s> {
     /// Takes a whole file.
     pub(super) fn module(mut self) -> Parsed {
         let mut header = Header::new();
@@ -43,7 +78,9 @@ impl Parser<'_> {
                 self.recover_item();
             }
         }
-        if !header.has_version {
+        if header.has_version {
+            self.errors.splice(0..0, header.early.drain(..));
+        } else {
             let missing = Diagnostic::new(first, "the file does not start with a `.version` directive")
                 .help("start it with, for example, `.version 9.0` and `.target sm_90`");
             self.errors.insert(0, missing);
@@ -71,15 +108,14 @@ impl Parser<'_> {
         }
         let start = self.span;
         if let Some(at) = HEADER.iter().position(|word| self.at_word(word)) {
-            let repeated = header.places[at].end > 0 || !items.is_empty();
-            let early = at > 0 && !header.has_version;
-            if repeated || early {
-                let message = match repeated {
-                    true => format!("`{}` stands once, at the start of the file", HEADER[at]),
-                    false => format!("`{}` stands before `.version`", HEADER[at]),
-                };
+            let misplaced = |message: String| {
                 let help = "start the file with `.version`, `.target` and `.address_size`, in this order";
-                self.error(Diagnostic::new(start, message).help(help).rule(Rule::Declaration));
+                Diagnostic::new(start, message).help(help).rule(Rule::Declaration)
+            };
+            if header.places[at].end > 0 || !items.is_empty() {
+                self.error(misplaced(format!("`{}` stands once, at the start of the file", HEADER[at])));
+            } else if at > 0 && !header.has_version {
+                header.early.push(misplaced(format!("`{}` stands before `.version`", HEADER[at])));
             }
         }
         match self.slice() {
@@ -109,14 +145,13 @@ impl Parser<'_> {
 
     fn version(&mut self) -> Parse<(u32, u32)> {
         self.bump();
-        let (text, at) = (self.slice(), self.span);
-        let parts = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let parts = self.slice().split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         match parts {
             Some(version) if self.token == Token::Float => {
                 self.bump();
                 Ok(version)
             }
-            _ => self.fail(Diagnostic::new(at, "expected a version number such as `9.0`")),
+            _ => Err(self.unexpected("a version number such as `9.0`")),
         }
     }
 
@@ -150,13 +185,20 @@ impl Parser<'_> {
     /// A function or variable, which share their linkage directive.
     fn declaration(&mut self, items: &mut Vec<Item>) -> Parse<()> {
         let first_word = self.slice();
-        let deciding = if super::decl::is_linkage(first_word) { self.word_after() } else { first_word };
-        match deciding {
+        match self.deciding_word() {
             ".entry" | ".func" => self.function(items),
+            ".reg" => {
+                let message = "`.reg` cannot stand at file level";
+                self.fail(Diagnostic::new(self.span, message).help("declare registers in the function that uses them"))
+            }
             word => {
+                if super::decl::is_linkage(first_word) && super::decl::is_linkage(word) {
+                    self.bump();
+                    let message = format!("`{word}` cannot stand behind `{first_word}`");
+                    return self.fail(Diagnostic::new(self.span, message).help("keep one of them"));
+                }
                 if super::decl::space(word).is_none_or(|space| matches!(space, Space::Reg | Space::Sreg)) {
-                    let message = format!("`{}` is no directive of PTX at file level", super::shorten(first_word));
-                    return self.fail(Diagnostic::new(self.span, message));
+                    return self.unknown_directive((first_word, self.span), "PTX at file level", &FILE_DIRECTIVES);
                 }
                 let mut variables = Vec::new();
                 let result = self.variables(&mut variables);
@@ -166,8 +208,11 @@ impl Parser<'_> {
         }
     }
 
-    /// The text of the token after the current one.
-    fn word_after(&self) -> &str {
+    /// The word that says what is declared here: the one after a linkage directive, or the current one.
+    pub(super) fn deciding_word(&self) -> &'s str {
+        if !super::decl::is_linkage(self.slice()) {
+            return self.slice();
+        }
         let mut ahead = self.lexer.clone();
         match ahead.next() {
             Some(Ok(Token::Dot)) => ahead.slice(),
@@ -201,18 +246,31 @@ impl Parser<'_> {
         let rets = self.optional_parameters()?;
         let name = self.name("a function name")?;
         let params = self.optional_parameters()?;
-        let directives = self.function_directives()?;
+        let (directives, directive_spans) = self.function_directives()?;
         let span = self.span;
-        Ok(Function { is_entry, linkage, attributes, rets, name, params, directives, body: None, span })
+        Ok(Function {
+            is_entry,
+            linkage,
+            attributes,
+            rets,
+            name,
+            params,
+            directives,
+            directive_spans,
+            body: None,
+            span,
+        })
     }
 
-    /// Takes the directives between parameters and body.
-    pub(super) fn function_directives(&mut self) -> Parse<Vec<FunctionDirective>> {
-        let mut found = Vec::new();
+    /// Takes the directives between parameters and body, and where each is.
+    pub(super) fn function_directives(&mut self) -> Parse<(Vec<FunctionDirective>, Vec<Span>)> {
+        let (mut found, mut places) = (Vec::new(), Vec::new());
         while self.token == Token::Dot {
+            let start = self.span;
             found.push(self.function_directive()?);
+            places.push(self.since(start));
         }
-        Ok(found)
+        Ok((found, places))
     }
 
     fn function_directive(&mut self) -> Parse<FunctionDirective> {
@@ -223,9 +281,9 @@ impl Parser<'_> {
         let at = self.span;
         self.bump();
         Ok(match word {
-            ".maxntid" => FunctionDirective::MaxNTid(self.dimensions()?),
-            ".reqntid" => FunctionDirective::ReqNTid(self.dimensions()?),
-            ".reqnctapercluster" => FunctionDirective::ReqNCtaPerCluster(self.dimensions()?),
+            ".maxntid" => FunctionDirective::MaxNTid(self.dimensions(word)?),
+            ".reqntid" => FunctionDirective::ReqNTid(self.dimensions(word)?),
+            ".reqnctapercluster" => FunctionDirective::ReqNCtaPerCluster(self.dimensions(word)?),
             ".minnctapersm" => FunctionDirective::MinNCtaPerSm(self.integer(&format!("`{word}`"))?),
             ".maxnctapersm" => FunctionDirective::MaxNCtaPerSm(self.integer(&format!("`{word}`"))?),
             ".maxnreg" => FunctionDirective::MaxNReg(self.integer(&format!("`{word}`"))?),
@@ -235,15 +293,12 @@ impl Parser<'_> {
             ".explicitcluster" => FunctionDirective::ExplicitCluster,
             ".blocksareclusters" => FunctionDirective::BlocksAreClusters,
             ".noreturn" => FunctionDirective::NoReturn,
-            _ => {
-                let message = format!("`{}` is no directive of a function", super::shorten(word));
-                return self.fail(Diagnostic::new(at, message));
-            }
+            _ => return self.unknown_directive((word, at), "a function", &FUNCTION_DIRECTIVES),
         })
     }
 
-    /// One to three numbers; absent ones are 1.
-    fn dimensions(&mut self) -> Parse<[u32; 3]> {
+    /// One to three numbers behind a directive; absent ones are 1.
+    fn dimensions(&mut self, directive: &str) -> Parse<[u32; 3]> {
         let mut dims = [1; 3];
         for (axis, dim) in dims.iter_mut().enumerate() {
             if axis == 0 || self.eat(Token::Comma) {
@@ -251,6 +306,9 @@ impl Parser<'_> {
             } else {
                 break;
             }
+        }
+        if self.eat(Token::Comma) {
+            return self.fail(Diagnostic::new(self.span, format!("`{directive}` takes at most three numbers")));
         }
         Ok(dims)
     }
@@ -271,21 +329,7 @@ impl Parser<'_> {
                 }
                 _ => self.bump(),
             }
-            let starts_item = matches!(
-                self.slice(),
-                ".visible"
-                    | ".extern"
-                    | ".weak"
-                    | ".common"
-                    | ".entry"
-                    | ".func"
-                    | ".global"
-                    | ".const"
-                    | ".version"
-                    | ".target"
-                    | ".address_size"
-            );
-            if self.token == Token::Dot && starts_item {
+            if self.token == Token::Dot && FILE_DIRECTIVES.contains(&self.slice()) {
                 return;
             }
         }

@@ -24,6 +24,7 @@ use item::Header;
 use crate::ast::{Imm, Item, Module, Name, Span, SpecialReg, Statement, Sym, SymbolTable};
 use crate::diag::Diagnostic;
 use crate::lexer::{LexError, Token};
+use crate::suggest::closest;
 
 /// How deeply blocks, expressions and operand lists may nest.
 pub const MAX_NESTING: u32 = 200;
@@ -130,6 +131,8 @@ struct Parser<'s> {
     unreported: usize,
     depth: u32,
     lost_declarations: bool,
+    /// True once a comment has taken the rest of the text.
+    cut_short: bool,
 }
 
 impl<'s> Parser<'s> {
@@ -153,6 +156,7 @@ impl<'s> Parser<'s> {
             unreported: 0,
             depth: 0,
             lost_declarations: false,
+            cut_short: false,
         };
         parser.bump();
         parser
@@ -192,10 +196,13 @@ impl<'s> Parser<'s> {
     fn lexical_error(&mut self, error: LexError) {
         let diagnostic = match error {
             LexError::Character => {
-                let found = self.slice().escape_debug().to_string();
-                Diagnostic::new(self.span, format!("unexpected character `{found}`")).label("not used in PTX")
+                // The lexer may have read on in search of a longer token.
+                let found = self.slice().chars().next().unwrap_or_default();
+                let at = Span::new(self.span.start, self.span.start + found.len_utf8() as u32);
+                Diagnostic::new(at, format!("unexpected character `{}`", found.escape_debug())).label("not used in PTX")
             }
             LexError::OpenComment => {
+                self.cut_short = true;
                 Diagnostic::new(Span::new(self.span.start, self.span.start + 2), "comment is never closed")
                     .label("starts here")
                     .help("add `*/`")
@@ -249,13 +256,27 @@ impl<'s> Parser<'s> {
         if self.eat(Token::Semicolon) {
             return Ok(());
         }
-        let gap = &self.text[self.within_text(self.previous_end)..self.within_text(self.span.start)];
-        if self.token == Token::Bad || !(gap.contains('\n') || self.token == Token::RightBrace) {
+        if self.token == Token::Bad || !(self.after_line_break() || self.token == Token::RightBrace) {
             return Err(self.unexpected("`;`"));
         }
         let at = Span::new(self.previous_end.saturating_sub(1), self.previous_end);
         self.error(Diagnostic::new(at, "expected `;` at the end of the statement").help("add `;`"));
         Ok(())
+    }
+
+    /// True if the current token stands on another line than the one before it.
+    fn after_line_break(&self) -> bool {
+        self.text[self.within_text(self.previous_end)..self.within_text(self.span.start)].contains('\n')
+    }
+
+    /// Reports a directive that cannot stand here; `known` are those that can.
+    #[cold]
+    fn unknown_directive<T>(&mut self, (word, at): (&str, Span), place: &str, known: &[&str]) -> Parse<T> {
+        let diagnostic = Diagnostic::new(at, format!("`{}` is no directive of {place}", shorten(word)));
+        self.fail(match closest(word, known.iter().copied()) {
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+            None => diagnostic,
+        })
     }
 
     /// Reports that something else was expected here.

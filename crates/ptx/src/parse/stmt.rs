@@ -5,6 +5,9 @@ use crate::ast::{Block, Function, Name, Prototype, Space, Span, Statement, Targe
 use crate::diag::Diagnostic;
 use crate::lexer::Token;
 
+/// What a directive in a body may have been meant to be.
+const BODY_DIRECTIVES: [&str; 7] = [".reg", ".param", ".local", ".shared", ".global", ".loc", ".pragma"];
+
 impl Parser<'_> {
     /// Takes `{ … }`. Errors inside are recorded and skipped.
     pub(super) fn block(&mut self) -> Parse<Block> {
@@ -38,10 +41,12 @@ impl Parser<'_> {
                     break;
                 }
                 Token::End => {
-                    let open = Diagnostic::new(self.span, "the file ends inside a block")
-                        .label("expected `}`")
-                        .related(Span::new(start.start, start.start + 1), "the block starts here");
-                    self.error(open);
+                    if !self.cut_short {
+                        let open = Diagnostic::new(self.span, "the file ends inside a block: a `}` is missing")
+                            .label("expected `}`")
+                            .related(Span::new(start.start, start.start + 1), "the block starts here");
+                        self.error(open);
+                    }
                     break;
                 }
                 Token::Semicolon => self.bump(),
@@ -85,6 +90,10 @@ impl Parser<'_> {
                     return Err(self.unexpected("an instruction"));
                 }
                 self.bump();
+                if self.token == Token::Colon {
+                    let help = "guard the instruction behind the label";
+                    return self.fail(Diagnostic::new(at, "a label cannot have a guard").help(help));
+                }
                 let instruction = self.instruction(Some(guard), text, start, at)?;
                 out.push(Statement::Instruction(Box::new(instruction)));
                 Ok(())
@@ -142,7 +151,7 @@ impl Parser<'_> {
             self.name("`_`")?;
         }
         let params = self.optional_parameters()?;
-        let directives = self.function_directives()?;
+        let (directives, _) = self.function_directives()?;
         self.expect_semicolon()?;
         Ok(Prototype { label, rets, params, directives })
     }
@@ -158,10 +167,17 @@ impl Parser<'_> {
             },
             ".loc" => out.push(Statement::Loc(self.loc()?)),
             ".pragma" => out.push(Statement::Pragma(self.pragma()?)),
+            _ if matches!(self.deciding_word(), ".entry" | ".func") => {
+                self.lost_declarations = true;
+                self.linkage();
+                let message = format!("`{}` cannot stand in the body of a function", self.slice());
+                let help = "close the function before it with `}`";
+                return self.fail(Diagnostic::new(self.span, message).help(help));
+            }
             word => {
                 if super::decl::space(word).is_none_or(|space| space == Space::Reg) && !super::decl::is_linkage(word) {
-                    let message = format!("`{}` is no directive of a function body", super::shorten(word));
-                    return self.fail(Diagnostic::new(self.span, message));
+                    self.lost_declarations = true;
+                    return self.unknown_directive((word, self.span), "a function body", &BODY_DIRECTIVES);
                 }
                 let mut variables = Vec::new();
                 let result = self.variables(&mut variables);

@@ -207,6 +207,21 @@ mod tests {
         }
     }
 
+    /// Wherever the text ends, it is read or refused at a place in it, which can be shown.
+    #[test]
+    fn manifests_that_are_cut() {
+        let text = "[programs]\na = { path = 'é.ptx' }\n[[launch]]\nentry = 'k'\nargs = ['u32:7', { in = { fill = 'iota', \
+                    start = 1.5 }, type = 'f32[4]' }]\nglobals.b = { in = [1, 'nan'], type = 'f32' }\n";
+        assert!(read(text).is_ok());
+        for (end, _) in text.char_indices() {
+            if let Err(error) = read(&text[..end]) {
+                assert!(error.span.range().end <= end, "{end}: {error:?}");
+                let said = render(Path::new("m.toml"), &text[..end], &[error]);
+                assert!(said.contains("m.toml:"), "{end}: {said}");
+            }
+        }
+    }
+
     #[test]
     fn nothing_is_suggested_for_what_is_like_nothing() {
         assert_eq!(error("xyzzy = 1\n").2, None);

@@ -91,7 +91,7 @@ impl Plan<'_> {
         let name = launch.name.as_ref().map_or(&run.entry, |name| name.get_ref());
         let expected: Vec<(usize, Expected)> =
             prepared.iter().enumerate().filter_map(|(at, prepared)| Some((at, prepared.expected.clone()?))).collect();
-        check_purpose(&launch, &run, !expected.is_empty(), &place)?;
+        check_purpose(&launch, !expected.is_empty(), &place)?;
         let case = |program: Build| Case {
             name: format!("{name}{}", label(&program)),
             manifest: self.path.to_owned(),
@@ -251,9 +251,11 @@ impl Plan<'_> {
     }
 }
 
-/// A launch that could not fail is a mistake, and so is one that could not pass.
-fn check_purpose(launch: &Launch, run: &RunArgs, is_compared: bool, place: &Range<usize>) -> Result<(), Diagnostic> {
-    let is_judged = is_compared || run.strict || run.check.is_some() || launch.prints.is_some();
+/// A launch that could not fail is a mistake, and so is one that could not pass. That does not depend on `--strict` and
+/// `--check`: a manifest is right or wrong by itself.
+fn check_purpose(launch: &Launch, is_compared: bool, place: &Range<usize>) -> Result<(), Diagnostic> {
+    let is_checked = launch.strict == Some(true) || launch.check.is_some();
+    let is_judged = is_compared || launch.prints.is_some() || is_checked && engine_of(launch) == Engine::Sim;
     match &launch.fault {
         Some(fault) if is_compared => {
             Err(wrong(fault.span(), "a kernel that faults leaves no buffers: fault and expect do not go together"))
