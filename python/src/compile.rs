@@ -140,8 +140,7 @@ fn describe<'py>(py: Python<'py>, compiled: &Compiled) -> PyResult<Bound<'py, Py
     }
     let described = PyDict::new(py);
     described.set_item("kernels", kernels)?;
-    described.set_item("global_bytes", compiled.global_bytes)?;
-    described.set_item("constant_bytes", compiled.constant_bytes)?;
+    described.set_item("log", &compiled.log)?;
     described.set_item("warnings", diagnostics(py, &compiled.warnings)?)?;
     Ok(described)
 }

@@ -22,6 +22,7 @@ mod parameters;
 mod pipeline;
 mod placing;
 mod pressure;
+mod report;
 mod resources;
 mod selection;
 mod session;
@@ -38,6 +39,7 @@ pub use oriole_passes::{Dump, FastCompile, LastRun, Limit, PassCount, PassInfo, 
 pub use parameters::{Meaning, ParameterType, parameter_types};
 pub use pipeline::{Compiled, FlowGraph, compile, compile_in, compile_module, compile_module_in, kernels, target};
 pub use pressure::{LiveValue, OccupancyStep, PRESSURE_FILES, Peak, Pressure, PressureCounts, PressureInst, pressure};
+pub use report::{Report, memory_warnings};
 pub use resources::{Resources, resources, variable_bytes};
 pub use selection::{optional_passes, passes, places};
 pub use session::{Limits, Observer, PassEvent, Rewrite, Session, UserPass};

@@ -1,10 +1,11 @@
 //! One compilation: options and input in, cubin and logs out.
 
 use crate::boundary::catching;
-use crate::options::Settings;
+use crate::options::words;
 use crate::result::orioleResult;
-use crate::verbose;
-use oriole::{CancelToken, CompileError, Compiled, Compiler, Diagnostic, FpContract, LlvmOptions};
+use oriole::{CompileError, Compiler, CompilerBuilder, DebugInfo, Diagnostic, FpContract, LlvmOptions, SettingError};
+use oriole_ptxas::{Host, Kind, Message, Request, Source};
+use std::sync::atomic::AtomicBool;
 
 /// What messages and line tables call the input, of which no name is known.
 const PTX_NAME: &str = "input.ptx";
@@ -26,74 +27,93 @@ impl Failure {
     pub(crate) fn new(result: orioleResult, error: &str) -> Failure {
         Failure { result, error: format!("error: {error}\n") }
     }
+
+    fn invalid(error: &str) -> Failure {
+        Failure::new(orioleResult::ORIOLE_ERROR_INVALID_INPUT, error)
+    }
+}
+
+/// The texts of both logs.
+#[derive(Default)]
+struct Logs {
+    info: String,
+    error: String,
+}
+
+impl Host for Logs {
+    fn say(&mut self, message: Message) {
+        let place = message.place.as_ref().map(|(file, line)| format!("{file}:{line}: ")).unwrap_or_default();
+        match (message.kind, &message.quoted) {
+            (Kind::Info, _) => self.info += &format!("{message}\n"),
+            (Kind::Warning, _) => self.info += &format!("warning: {place}{}\n", message.text),
+            (Kind::Error | Kind::Fatal, Some(quoted)) => self.error += quoted,
+            (Kind::Error | Kind::Fatal, None) => self.error += &format!("error: {place}{}\n", message.text),
+        }
+    }
 }
 
 /// Compiles the input with ptxas's options.
-pub(crate) fn compile(input: &[u8], options: &[String], cancel: &CancelToken) -> Result<Success, Failure> {
+pub(crate) fn compile(input: &[u8], options: &[String], cancelled: &AtomicBool) -> Result<Success, Failure> {
     let internal = |error| Failure { result: orioleResult::ORIOLE_ERROR_INTERNAL, error };
-    catching(|| compile_catching_nothing(input, options, cancel)).map_err(internal)?
+    catching(|| compile_catching_nothing(input, options, cancelled)).map_err(internal)?
 }
 
-fn compile_catching_nothing(input: &[u8], options: &[String], cancel: &CancelToken) -> Result<Success, Failure> {
-    let invalid = |error: &str| Failure::new(orioleResult::ORIOLE_ERROR_INVALID_INPUT, error);
-    let settings = Settings::read(options).map_err(|error| invalid(&error))?;
-    let is_llvm = is_llvm(input);
-    let builder = settings.compiler(if is_llvm { LLVM_NAME } else { PTX_NAME });
-    let compiler = builder.and_then(|builder| builder.cancel(cancel.clone()).build());
-    let compiler = compiler.map_err(|error| invalid(&error.to_string()))?;
-    let compiled = if is_llvm {
-        compile_llvm(&compiler, input, &settings)
-    } else {
-        let ptx = std::str::from_utf8(without_end(input));
-        let ptx =
-            ptx.map_err(|error| invalid(&format!("the PTX is not UTF-8 from byte {} on", error.valid_up_to())))?;
-        compiler.compile_ptx(ptx)
+fn compile_catching_nothing(input: &[u8], options: &[String], cancelled: &AtomicBool) -> Result<Success, Failure> {
+    let mut logs = Logs::default();
+    let failed = |failure, logs: Logs| Failure { result: result(failure), error: logs.error };
+    let request = match Request::read(words(options), &mut logs) {
+        Ok(request) => request,
+        Err(failure) => return Err(failed(failure, logs)),
     };
-    let compiled = compiled.map_err(|error| failure(&error, input))?;
-    finish(compiled, &settings)
+    let source = source(input, &request)?;
+    match request.compile([Ok(source)], Some(cancelled), &mut logs) {
+        Ok(Some(cubin)) => Ok(Success { cubin, info: logs.info }),
+        Ok(None) => Err(Failure::invalid("no target to compile for")),
+        Err(failure) => Err(failed(failure, logs)),
+    }
 }
 
-fn compile_llvm(compiler: &Compiler, input: &[u8], settings: &Settings) -> Result<Compiled, CompileError> {
-    let contract = if settings.no_fusing { FpContract::Off } else { FpContract::default() };
+fn result(failure: oriole_ptxas::Failure) -> orioleResult {
+    use oriole_ptxas::Failure::{Arguments, Cancelled, Internal, Module, Version};
+    match failure {
+        Arguments => orioleResult::ORIOLE_ERROR_INVALID_INPUT,
+        Version => orioleResult::ORIOLE_ERROR_UNSUPPORTED_PTX_VERSION,
+        Module => orioleResult::ORIOLE_ERROR_COMPILATION_FAILURE,
+        Cancelled => orioleResult::ORIOLE_ERROR_CANCELLED,
+        Internal => orioleResult::ORIOLE_ERROR_INTERNAL,
+    }
+}
+
+/// The input as PTX.
+fn source(input: &[u8], request: &Request) -> Result<Source, Failure> {
+    if is_llvm(input) {
+        return Ok(Source { name: LLVM_NAME.to_owned(), text: ptx_of_llvm(input, request)? });
+    }
+    let text = std::str::from_utf8(without_end(input));
+    let text =
+        text.map_err(|error| Failure::invalid(&format!("the PTX is not UTF-8 from byte {} on", error.valid_up_to())))?;
+    Ok(Source { name: PTX_NAME.to_owned(), text: text.to_owned() })
+}
+
+fn ptx_of_llvm(input: &[u8], request: &Request) -> Result<String, Failure> {
+    let compiler = compiler(request).map_err(|error| Failure::invalid(&error.to_string()))?;
+    let contract = if request.fuses() { FpContract::default() } else { FpContract::Off };
     let input = if is_bitcode(input) { input } else { without_end(input) };
-    compiler.compile_llvm_with(input, &LlvmOptions::default().fp_contract(contract))
+    compiler.llvm_to_ptx(input, &LlvmOptions::default().fp_contract(contract)).map_err(|error| match error {
+        CompileError::Source(diagnostics) => Failure {
+            result: orioleResult::ORIOLE_ERROR_COMPILATION_FAILURE,
+            error: diagnostics.iter().map(Diagnostic::render).collect(),
+        },
+        other => Failure::new(orioleResult::ORIOLE_ERROR_COMPILATION_FAILURE, &other.to_string()),
+    })
 }
 
-/// Adds what is to be said of the code, which `-Werror` turns into a failure.
-fn finish(compiled: Compiled, settings: &Settings) -> Result<Success, Failure> {
-    let warnings = if settings.no_warnings { Vec::new() } else { verbose::warnings(&compiled, settings) };
-    if settings.warnings_are_errors && !warnings.is_empty() {
-        let error = warnings.iter().map(|warning| format!("error: {warning} (--warning-as-error)\n")).collect();
-        return Err(Failure { result: orioleResult::ORIOLE_ERROR_COMPILATION_FAILURE, error });
-    }
-    let mut info: String = warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
-    if settings.verbose {
-        info.push_str(&verbose::resources(&compiled));
-    }
-    Ok(Success { cubin: compiled.cubin.into_bytes(), info })
-}
-
-fn failure(error: &CompileError, input: &[u8]) -> Failure {
-    let result = match error {
-        CompileError::Source(diagnostics) if diagnostics.iter().any(|error| is_of_the_version(error, input)) => {
-            orioleResult::ORIOLE_ERROR_UNSUPPORTED_PTX_VERSION
-        }
-        CompileError::Cancelled => orioleResult::ORIOLE_ERROR_CANCELLED,
-        CompileError::Internal(_) => orioleResult::ORIOLE_ERROR_INTERNAL,
-        _ => orioleResult::ORIOLE_ERROR_COMPILATION_FAILURE,
-    };
-    match error {
-        CompileError::Source(diagnostics) => {
-            Failure { result, error: diagnostics.iter().map(Diagnostic::render).collect() }
-        }
-        other => Failure::new(result, &other.to_string()),
-    }
-}
-
-/// Whether the module's `.version` is wrong itself, and not just too low for what stands elsewhere.
-fn is_of_the_version(error: &Diagnostic, input: &[u8]) -> bool {
-    let place = error.span.as_ref().and_then(|span| input.get(span.bytes.clone()));
-    error.rule == Some("version") && place.is_some_and(|text| text.starts_with(b".version"))
+/// The compiler that makes PTX as the options ask for it.
+fn compiler(request: &Request) -> Result<Compiler, SettingError> {
+    let lines = if request.has_lines() { DebugInfo::Lines } else { DebugInfo::None };
+    let builder = Compiler::builder().file_name(LLVM_NAME).debug_info(lines).opt_level(request.opt_level());
+    let builder = request.target().into_iter().fold(builder, CompilerBuilder::target);
+    request.max_registers().into_iter().fold(builder, CompilerBuilder::max_registers).build()
 }
 
 /// A text as C has it: the zero at its end may be among the bytes that were counted.

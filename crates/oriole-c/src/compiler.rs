@@ -5,9 +5,9 @@ use crate::compile::{Failure, Success, compile};
 use crate::handles::{Handles, lock};
 use crate::log::Log;
 use crate::result::{Outcome, orioleResult};
-use oriole::CancelToken;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// What a compiler's handle points to for C; there is nothing to see.
@@ -22,7 +22,7 @@ pub type orioleCompilerHandle = *mut orioleCompiler;
 /// What a handle stands for.
 struct Object {
     input: Vec<u8>,
-    cancel: CancelToken,
+    cancelled: AtomicBool,
     results: Mutex<Results>,
 }
 
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn orioleCompilerCreate(
         }
         // SAFETY: the same.
         let input = unsafe { copy(ptxCode.cast(), ptxCodeLen) }?;
-        let number = COMPILERS.insert(Object { input, cancel: CancelToken::new(), results: Mutex::default() });
+        let number = COMPILERS.insert(Object { input, cancelled: AtomicBool::new(false), results: Mutex::default() });
         // SAFETY: it was not null when null was written there.
         unsafe { put(compiler, ptr::without_provenance_mut(number)) }
     })
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn orioleCompilerCompile(
         *results = Results::default();
         // SAFETY: what this function asks of its caller.
         let options = unsafe { options(numCompileOptions, compileOptions) };
-        match options.and_then(|options| compile(&object.input, &options, &object.cancel)) {
+        match options.and_then(|options| compile(&object.input, &options, &object.cancelled)) {
             Ok(Success { cubin, info }) => {
                 *results = Results { cubin: Some(cubin), error: Log::default(), info: Log::new(&info) };
                 Ok(())
@@ -154,7 +154,7 @@ unsafe fn options(count: c_int, options: *const *const c_char) -> Result<Vec<Str
 #[unsafe(no_mangle)]
 pub extern "C" fn orioleCompilerCancel(compiler: orioleCompilerHandle) -> orioleResult {
     guard(|| {
-        object(compiler)?.cancel.cancel();
+        object(compiler)?.cancelled.store(true, Ordering::Relaxed);
         Ok(())
     })
 }

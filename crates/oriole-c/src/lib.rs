@@ -17,11 +17,9 @@ mod disassembly;
 mod handles;
 mod launch;
 mod log;
-mod option_table;
 mod options;
 mod result;
 mod simulator;
-mod verbose;
 mod version;
 
 pub use compiler::{

@@ -35,6 +35,9 @@ fn the_cubin_is_that_of_the_rust_library() {
         (&[][..], builder()),
         (&["-O0"], builder().opt_level(0)),
         (&["--opt-level", "1"], builder().opt_level(1)),
+        (&["-O", "1"], builder().opt_level(1)),
+        (&["--opt-level 2", "-v", "--verbose=false"], builder().opt_level(2)),
+        (&["-O4"], builder()),
         (&["-maxrregcount=24"], builder().max_registers(24)),
         (&["-lineinfo"], builder().debug_info(oriole::DebugInfo::Lines)),
         (&["-g"], builder().debug_info(oriole::DebugInfo::Full).opt_level(0)),
@@ -70,6 +73,8 @@ fn the_info_log_has_registers_spills_and_warnings() {
     let compiler = Compiler::new(many_values(60));
     assert_eq!(compiler.compile(&["-v"]), ORIOLE_SUCCESS);
     let log = compiler.info_log();
+    let library = oriole::Compiler::builder().build().expect("settings");
+    assert_eq!(log, library.compile_ptx(&many_values(60)).expect("it compiles").log);
     for part in ["Compiling entry function 'many' for 'sm_90'", "0 bytes spill stores", "Used 6", "bytes cmem[0]"] {
         assert!(log.contains(part), "{part} in\n{log}");
     }
@@ -105,27 +110,93 @@ fn errors_of_the_module_are_shown_with_their_lines() {
 
     let compiler = Compiler::new(SAXPY);
     assert_eq!(compiler.compile(&["--entry=daxpy"]), ORIOLE_ERROR_COMPILATION_FAILURE);
-    assert_eq!(compiler.error_log(), "error: no kernel 'daxpy'; the module has: saxpy\n");
+    assert_eq!(compiler.error_log(), "error: Unknown function daxpy\n");
 }
 
 #[test]
-fn options_are_obeyed_or_refused_by_name() {
+fn options_are_refused_by_name() {
     let compiler = Compiler::new(SAXPY);
+    let of_the_command = "is not supported: a library reads no files, writes none and prints nothing";
     let cases = [
-        (&["--gpu-name=sm_1"][..], "sm_1"),
-        (&["-O4"], "'-O'"),
-        (&["--maxrregcount"], "'--maxrregcount'"),
-        (&["--position-independent-code"], "'--position-independent-code': not supported"),
-        (&["--frobnicate"], "unknown option '--frobnicate'"),
+        (&["--gpu-name=sm_1"][..], "Value 'sm_1' is not defined for option 'gpu-name'".to_owned()),
+        (&["-arch=compute_90"], "Value 'compute_90' is not defined for option 'gpu-name'".to_owned()),
+        (&["-Oll"], "'ll': expected a number".to_owned()),
+        (&["--maxrregcount"], "argument expected after '--maxrregcount'".to_owned()),
+        (&["--maxrregcount=many"], "Invalid value 'many' for option 'maxrregcount'".to_owned()),
+        (&["-fmad no"], "'no': expected true or false".to_owned()),
+        (&["-v=2"], "no argument expected after '-v'".to_owned()),
+        (&["-g", "-O3"], "Optimized debugging not supported".to_owned()),
+        (&["--frobnicate"], "Unknown option '-frobnicate'".to_owned()),
+        (&["input.ptx"], "Unknown option 'input.ptx'".to_owned()),
+        (&[""], "Unknown option ''".to_owned()),
+        (&["--output-file", "k.cubin"], format!("Option '--output-file' {of_the_command}")),
+        (&["--options-file words"], format!("Option '--options-file' {of_the_command}")),
+        (&["--input-as-string=x"], format!("Option '--input-as-string' {of_the_command}")),
+        (&["--version"], format!("Option '--version' {of_the_command}")),
+        (&["-h"], format!("Option '--help' {of_the_command}")),
+        (
+            &["--preserve-relocs"],
+            "Option '--preserve-relocs' is not supported: whole programs keep no relocations that are resolved"
+                .to_owned(),
+        ),
     ];
-    for (options, part) in cases {
+    for (options, said) in cases {
         assert_eq!(compiler.compile(options), ORIOLE_ERROR_INVALID_INPUT, "{options:?}");
-        assert!(compiler.error_log().contains(part), "{}", compiler.error_log());
+        assert_eq!(compiler.error_log(), format!("error: {said}\n"), "{options:?}");
         assert_eq!(compiler.program(), Err(ORIOLE_ERROR_COMPILER_INVOCATION_INCOMPLETE));
     }
+    assert_eq!(compiler.compile(&["-dlcm=zz"]), ORIOLE_ERROR_INVALID_INPUT);
+    assert!(compiler.error_log().starts_with("error: Invalid default cache modifier on load specified: zz\n"));
     // What is wrong is gone with the next compilation.
     assert_eq!(compiler.compile(&[]), ORIOLE_SUCCESS);
     assert_eq!(compiler.error_log(), "");
+}
+
+/// Options that act on what PTX says do so in C as they do for the command, on LLVM IR too.
+#[test]
+fn options_that_change_the_module_are_obeyed() {
+    let code = |module: &str, options: &[&str]| oriole::disassemble(&cubin(module, options)).expect("a cubin");
+    let stores = |module, options| code(module, options).contains("STG.E.EF");
+    for module in [SAXPY, LLVM] {
+        assert!(!stores(module, &["-arch=sm_90"]) && stores(module, &["-arch=sm_90", "-dscm=cs"]));
+    }
+    let bounded = |options: &[&str]| {
+        let compiler = Compiler::new(many_values(200).replace("(.param .u64 p)", "(.param .u64 p) .maxntid 64"));
+        assert_eq!(compiler.compile(&[options, &["-v"]].concat()), ORIOLE_SUCCESS, "{}", compiler.error_log());
+        let (log, word) = (compiler.info_log(), "Used ");
+        let used = &log[log.find(word).expect("what is used") + word.len()..];
+        used.split(' ').next().and_then(|count| count.parse::<u32>().ok()).expect("a number")
+    };
+    // 1024 threads leave 64 registers to each; the module's own bound counts for more unless it is told otherwise.
+    assert!(bounded(&[]) > 200 && bounded(&["-maxntid=1024"]) > 200);
+    assert_eq!(bounded(&["-maxntid=1024", "--override-directive-values"]), 64);
+}
+
+#[test]
+fn warnings_are_those_of_ptxas() {
+    let compiler = Compiler::new(SAXPY);
+    let cases = [
+        (
+            &["-O3", "-O2"][..],
+            "incompatible redefinition for option 'opt-level', the last value of this option was used",
+        ),
+        (&["-maxrregcount=300"], "Too big maxrregcount value specified 300, will be ignored"),
+        (&["-regUsageLevel=11"], "Value of RegUsageLevel (11) is out of valid range {0..10}, option will be ignored"),
+    ];
+    for (options, said) in cases {
+        assert_eq!(compiler.compile(options), ORIOLE_SUCCESS, "{options:?}");
+        assert_eq!(compiler.info_log(), format!("warning: {said}\n"), "{options:?}");
+        assert_eq!(compiler.compile(&[options, &["-w"]].concat()), ORIOLE_SUCCESS, "{options:?}");
+        assert_eq!(compiler.info_log(), "", "{options:?}");
+    }
+    let idle = "ptxas info    : Option '--position-independent-code' changes nothing: ";
+    assert_eq!(compiler.compile(&["-pic=true", "-v", "-warn-double-usage"]), ORIOLE_SUCCESS);
+    assert!(compiler.info_log().starts_with(idle), "{}", compiler.info_log());
+    let doubles = Compiler::new(
+        SAXPY.replace("mov.u32 %i, %tid.x;", ".reg .f64 %d; mov.f64 %d, 0d0000000000000000;\nmov.u32 %i, %tid.x;"),
+    );
+    assert_eq!(doubles.compile(&["-warn-double-usage"]), ORIOLE_SUCCESS, "{}", doubles.error_log());
+    assert_eq!(doubles.info_log(), "warning: input.ptx:7: Program is doing double precision computations.\n");
 }
 
 #[test]

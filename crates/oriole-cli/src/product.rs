@@ -2,8 +2,7 @@
 //! no more, and a batch has no more of each file in memory.
 
 use crate::commands::Severity;
-use crate::report::{self, Verbose};
-use oriole_codegen::{Compiled, kernels, resources};
+use oriole_codegen::{Compiled, Report, kernels, memory_warnings, resources};
 use serde::{Deserialize, Serialize};
 
 /// A cubin and what is said of it.
@@ -20,9 +19,18 @@ pub(crate) struct Said {
     /// Warnings and remarks, in the order in which they are printed.
     pub(crate) notes: Vec<(Severity, String)>,
     /// The lines of `-v`.
-    pub(crate) verbose: Verbose,
+    #[serde(with = "ReportFields")]
+    pub(crate) verbose: Report,
     /// What each kernel needs, in the module's order.
     pub(crate) kernels: Vec<Kernel>,
+}
+
+/// The fields of [`Report`], which knows of no file.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Report")]
+struct ReportFields {
+    module: Vec<String>,
+    functions: Vec<Vec<String>>,
 }
 
 /// What a kernel needs.
@@ -51,9 +59,9 @@ pub(crate) struct Spills {
 
 impl Product {
     /// Take the cubin out of a compilation, and note what there is to say.
-    pub(crate) fn of(compiled: &mut Compiled, relocatable: bool, warn_on_spills: bool, warn_on_local: bool) -> Product {
+    pub(crate) fn of(compiled: &mut Compiled, warn_on_spills: bool, warn_on_local: bool) -> Product {
         let warning = |text: String| (Severity::Warning, text);
-        let of_memory = report::memory_warnings(compiled, warn_on_spills, warn_on_local);
+        let of_memory = memory_warnings(compiled, warn_on_spills, warn_on_local);
         let remarks = compiled.counts.remarks().map(|remark| (Severity::Info, remark.to_owned()));
         let notes = compiled.allocation.warnings().map(str::to_owned).chain(of_memory).map(warning).chain(remarks);
         let kernel = |(id, func): (_, &oriole_ori::Function)| {
@@ -68,7 +76,7 @@ impl Product {
         };
         let said = Said {
             notes: notes.collect(),
-            verbose: Verbose::of(compiled, relocatable),
+            verbose: Report::of(compiled),
             kernels: kernels(&compiled.module).filter_map(kernel).collect(),
         };
         Product { cubin: std::mem::take(&mut compiled.cubin), said }

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::{CompileError, CubinError};
-use oriole_codegen::{PressureInst, Resources, kernels, pressure, resources, variable_bytes};
+use oriole_codegen::{PressureInst, Report, Resources, kernels, pressure, resources, variable_bytes};
 use oriole_ori::MemSpace;
 use std::fmt;
 
@@ -20,6 +20,9 @@ pub struct Compiled {
     pub constant_bytes: u64,
     /// What may not be what was meant.
     pub warnings: Vec<Diagnostic>,
+    /// What ptxas says with `-v`, but for the time: the module's memory, then registers, stack and spills of each kernel, the
+    /// last one first, with a line end behind each line.
+    pub log: String,
 }
 
 impl Compiled {
@@ -227,6 +230,7 @@ pub(crate) fn describe(
         kernels: kernels.collect(),
         global_bytes: variable_bytes(compiled, MemSpace::Global),
         constant_bytes: variable_bytes(compiled, MemSpace::Const),
+        log: Report::of(compiled).print(None),
         warnings: warnings.map(|warning| Diagnostic::new(Severity::Warning, warning.to_string())).collect(),
         cubin: cubin.made_by(compiled, file_name),
     })

@@ -89,26 +89,47 @@ impl Compiler {
     /// The first thing that is wrong or not supported; or why there is no code for it.
     pub fn compile_llvm_with(&self, ir: impl AsRef<[u8]>, llvm: &LlvmOptions) -> Result<Compiled, CompileError> {
         let mut compiled = self.in_session(|session| {
-            let module = driver::read(ir.as_ref(), &self.options.file_name);
-            let module = module.map_err(|error| unreadable(&error, ir.as_ref()))?;
-            let named = driver::target_of(&module).unwrap_or(DEFAULT_TARGET).to_owned();
-            let libraries = llvm.libraries.iter().map(|(bytes, file_name)| Library { bytes, file_name });
-            let options = Options {
-                arch: self.options.target.map_or(named, |target| target.to_string()),
-                level: self.options.opt_level,
-                max_registers: self.options.maxrregcount,
-                line_info: self.options.debug != DebugInfo::None,
-                ..llvm.options.clone()
-            };
-            let output = driver::compile(module, &libraries.collect::<Vec<_>>(), &options);
-            let output = output.map_err(|error| match error {
-                driver::Error::Library { library, error } => unreadable(&error, &llvm.libraries[library].0),
-                error => CompileError::Source(vec![Diagnostic::new(Severity::Error, error.to_string())]),
-            })?;
-            oriole_codegen::compile_module_in(&output.module, &self.options, session)
+            oriole_codegen::compile_module_in(&self.ptx_module(ir.as_ref(), llvm)?, &self.options, session)
                 .map_err(|error| CompileError::from_codegen(error, None))
         })?;
         compiled::describe(&mut compiled, None)
+    }
+
+    /// The PTX that LLVM IR, text or bitcode, becomes: for this compiler's target, level and bound of registers, with source
+    /// lines where debuggers are to be told of them.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ir = "target triple = \"nvptx64-nvidia-cuda\"\ndefine ptx_kernel void @k() {\n  ret void\n}\n";
+    /// let ptx = oriole::Compiler::builder().target("sm_90").build()?.llvm_to_ptx(ir, &oriole::LlvmOptions::default())?;
+    /// assert!(ptx.contains(".entry k"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The first thing that is wrong or not supported.
+    pub fn llvm_to_ptx(&self, ir: impl AsRef<[u8]>, llvm: &LlvmOptions) -> Result<String, CompileError> {
+        Ok(oriole_ptx::print(&self.ptx_module(ir.as_ref(), llvm)?))
+    }
+
+    fn ptx_module(&self, ir: &[u8], llvm: &LlvmOptions) -> Result<oriole_ptx::ast::Module, CompileError> {
+        let module = driver::read(ir, &self.options.file_name).map_err(|error| unreadable(&error, ir))?;
+        let named = driver::target_of(&module).unwrap_or(DEFAULT_TARGET).to_owned();
+        let libraries = llvm.libraries.iter().map(|(bytes, file_name)| Library { bytes, file_name });
+        let options = Options {
+            arch: self.options.target.map_or(named, |target| target.to_string()),
+            level: self.options.opt_level,
+            max_registers: self.options.maxrregcount,
+            line_info: self.options.debug != DebugInfo::None,
+            ..llvm.options.clone()
+        };
+        let output = driver::compile(module, &libraries.collect::<Vec<_>>(), &options);
+        let output = output.map_err(|error| match error {
+            driver::Error::Library { library, error } => unreadable(&error, &llvm.libraries[library].0),
+            error => CompileError::Source(vec![Diagnostic::new(Severity::Error, error.to_string())]),
+        })?;
+        Ok(output.module)
     }
 }
 

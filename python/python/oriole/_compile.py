@@ -80,8 +80,8 @@ class Compiled:
     def __init__(self, module: _oriole.Module, described: Mapping[str, Any]) -> None:
         """For `compile` alone."""
         self._module = module
-        self._global_bytes: int = described["global_bytes"]
-        self._constant_bytes: int = described["constant_bytes"]
+        #: What `ptxas -v` would say: the module's memory, then registers, stack and spills of each kernel, the last first.
+        self.log: str = described["log"]
         #: The kernels, in the order of the module.
         self.kernels: Tuple[Kernel, ...] = tuple(_kernel(module, fields) for fields in described["kernels"])
         #: What may not be what was meant.
@@ -106,15 +106,6 @@ class Compiled:
             if kernel.name == name:
                 return kernel
         raise ValueError(_no_kernel(name, [kernel.name for kernel in self.kernels]))
-
-    @property
-    def log(self) -> str:
-        """What `ptxas -v` would say: the module's memory, then registers, stack and spills of each kernel, the last first."""
-        constant = f", {self._constant_bytes} bytes cmem[3]" if self._constant_bytes else ""
-        lines = [f"ptxas info    : {self._global_bytes} bytes gmem{constant}"]
-        for kernel in reversed(self.kernels):
-            lines += _properties(kernel, self.target)
-        return "\n".join(lines) + "\n"
 
     def sass(self, kernel: Optional[str] = None) -> str:
         """The machine code of all kernels, or of one, as nvdisasm lists it, each instruction with its scheduling bits in
@@ -147,23 +138,6 @@ class Compiled:
 def _kernel(module: _oriole.Module, fields: Mapping[str, Any]) -> Kernel:
     live = tuple(Live(*at) for at in fields["live"])
     return Kernel(**{**fields, "live": live, "parameters": parameters(module, fields["name"])})
-
-
-def _properties(kernel: Kernel, target: str) -> List[str]:
-    used = f"Used {kernel.registers} registers, used {kernel.barriers} barriers"
-    sizes = (
-        (kernel.stack_bytes, "cumulative stack size"),
-        (kernel.shared_bytes, "smem"),
-        (kernel.bank0_bytes, "cmem[0]"),
-    )
-    used += "".join(f", {size} bytes {what}" for size, what in sizes if size)
-    return [
-        f"ptxas info    : Compiling entry function '{kernel.name}' for '{target}'",
-        f"ptxas info    : Function properties for {kernel.name}",
-        f"    {kernel.frame_bytes} bytes stack frame, {kernel.spill_stores} bytes spill stores, "
-        f"{kernel.spill_loads} bytes spill loads",
-        f"ptxas info    : {used}",
-    ]
 
 
 def parameters(module: _oriole.Module, kernel: str) -> Tuple[Parameter, ...]:

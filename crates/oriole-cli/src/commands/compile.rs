@@ -66,7 +66,7 @@ fn compile_one(args: &CompileArgs) -> Result<(), Failure> {
         }
     }
     if args.verbose {
-        eprint!("{}", product.said.verbose.text(start.elapsed()));
+        eprint!("{}", product.said.verbose.print(Some(start.elapsed())));
         if let Some(cache) = &cache {
             eprintln!("{}", cache.counts());
         }
@@ -110,7 +110,7 @@ pub(crate) fn made(
         return Ok(Made::Found(product));
     }
     let mut compiled = Box::new(compile_with(input, bytes, &args.code, options)?);
-    let product = Product::of(&mut compiled, args.relocatable, args.warn_on_spills, args.warn_on_local_memory_usage);
+    let product = Product::of(&mut compiled, args.warn_on_spills, args.warn_on_local_memory_usage);
     if let Some((cache, place)) = &place {
         cache.store(place, args, &product);
     }

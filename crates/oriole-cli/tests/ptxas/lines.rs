@@ -49,6 +49,7 @@ const LINES: &[Line] = &[
     silent("-Ofc max k.ptx", OBJECT),
     silent("-split-compile=0 -regUsageLevel=3 -pic=true k.ptx", OBJECT),
     silent("-w -warn-lmem-usage loc.ptx", OBJECT),
+    silent("-w -Werror -maxrregcount=16 k.ptx", OBJECT),
     silent("-lineinfo -suppress-debug-info k.ptx", OBJECT),
     silent("-func-maxrregcount=40 -c f.ptx", OBJECT),
     warns(

@@ -92,7 +92,7 @@ pub(super) fn said(args: &CompileArgs, outcome: &Outcome) -> String {
                 }
             };
             if args.verbose {
-                text.push_str(&format!("{input}:\n{}", done.said.verbose.text(outcome.time)));
+                text.push_str(&format!("{input}:\n{}", done.said.verbose.print(Some(outcome.time))));
             }
             text
         }

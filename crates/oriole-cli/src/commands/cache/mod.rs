@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 /// The version of keys and entries; another one finds nothing of this.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// The folder where the command line names none.
 const FOLDER_VARIABLE: &str = "ORIOLE_CACHE";
 /// Most bytes where the command line does not say.

@@ -8,7 +8,7 @@ const UNDEFINED: &str = "undefined ";
 const UNKNOWN: &str = "unknown instruction ";
 
 /// What is said of an error in `text`.
-pub(super) fn of(error: &Diagnostic, text: &str) -> String {
+pub(crate) fn of(error: &Diagnostic, text: &str) -> String {
     let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
     let at = error.span.start as usize;
     let spanned = text.get(at..error.span.end as usize).unwrap_or_default();

@@ -1,17 +1,18 @@
 //! Arguments as ptxas reads them: what options are given, and which files.
 
-use super::options::{Name, OPTIONS, Spec, Takes, find};
+use crate::host::Caller;
+use crate::options::{Name, OPTIONS, Spec, Takes, find};
 use std::collections::VecDeque;
 
 /// Options files within options files.
 const MOST_FILES: usize = 64;
 
 /// What ptxas says as `ptxas fatal   : …`.
-pub(super) type Fatal = String;
+pub(crate) type Fatal = String;
 
-/// One input.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Input {
+/// One input that arguments name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
     /// A file's name; `-` is standard input.
     File(String),
     /// The module itself.
@@ -20,31 +21,48 @@ pub(super) enum Input {
 
 /// The arguments, read.
 #[derive(Debug, Default)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     values: Vec<(Name, String)>,
-    pub(super) inputs: Vec<Input>,
+    pub(crate) inputs: Vec<Input>,
     /// What is to be warned of.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Arguments {
-    /// Read them.
+    /// Read them; `file` gives the text of an options file.
     ///
     /// # Errors
     /// The first that ptxas would not take, in its words.
-    pub(super) fn read(words: impl IntoIterator<Item = String>) -> Result<Self, Fatal> {
+    pub(crate) fn read(
+        words: impl IntoIterator<Item = String>,
+        caller: Caller,
+        file: &mut dyn FnMut(&str) -> Option<String>,
+    ) -> Result<Self, Fatal> {
         let mut words: VecDeque<String> = words.into_iter().collect();
         let (mut out, mut files) = (Arguments::default(), 0);
         while let Some(word) = words.pop_front() {
-            if word == "-" || !word.starts_with('-') {
+            let is_input = word == "-" || !word.starts_with('-');
+            if is_input && caller == Caller::Library {
+                return Err(format!("Unknown option '{word}'"));
+            }
+            if is_input {
                 out.inputs.push(Input::File(word));
                 continue;
             }
             let (spec, attached) = option_of(&word)?;
-            let value = value_of(spec, &word, attached, &mut words)?;
+            if let Some(reason) = spec.refused_to(caller) {
+                return Err(not_supported(spec, reason));
+            }
+            if let Some(is_on) = attached.and_then(|value| switched(spec, value, caller)) {
+                out.switch(spec, is_on);
+                continue;
+            }
+            let value = value_of(spec, &word, attached, caller, &mut words)?;
             if spec.name == Name::OptionsFile {
                 files += 1;
-                for word in options_file(&value, files)?.into_iter().rev() {
+                let text = file(&value).filter(|_| files <= MOST_FILES);
+                let text = text.ok_or_else(|| format!("Could not open options file '{value}'"))?;
+                for word in words_of(&text).into_iter().rev() {
                     words.push_front(word);
                 }
                 continue;
@@ -52,6 +70,14 @@ impl Arguments {
             out.add(spec, value);
         }
         Ok(out)
+    }
+
+    /// Take an option that has no value, or take it back.
+    fn switch(&mut self, spec: &Spec, is_on: bool) {
+        match is_on {
+            true => self.add(spec, String::new()),
+            false => self.values.retain(|(given, _)| *given != spec.name),
+        }
     }
 
     fn add(&mut self, spec: &Spec, value: String) {
@@ -68,33 +94,33 @@ impl Arguments {
     }
 
     /// Whether it is given.
-    pub(super) fn has(&self, name: Name) -> bool {
+    pub(crate) fn has(&self, name: Name) -> bool {
         self.values.iter().any(|(given, _)| *given == name)
     }
 
     /// What is given last.
-    pub(super) fn word(&self, name: Name) -> Option<&str> {
+    pub(crate) fn word(&self, name: Name) -> Option<&str> {
         self.values.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
     }
 
     /// The same, of an option that takes a number.
-    pub(super) fn number(&self, name: Name) -> Option<i64> {
+    pub(crate) fn number(&self, name: Name) -> Option<i64> {
         self.word(name).and_then(number)
     }
 
     /// The same, of an option that takes a truth.
-    pub(super) fn truth(&self, name: Name) -> Option<bool> {
+    pub(crate) fn truth(&self, name: Name) -> Option<bool> {
         self.word(name).map(|word| word == "true")
     }
 
     /// All words of an option that takes a list.
-    pub(super) fn words(&self, name: Name) -> Vec<String> {
+    pub(crate) fn words(&self, name: Name) -> Vec<String> {
         let all = self.values.iter().filter(|(given, _)| *given == name);
         all.flat_map(|(_, value)| value.split(',')).filter(|word| !word.is_empty()).map(str::to_owned).collect()
     }
 
     /// The options that are given and ask for something, in the order of `--help`.
-    pub(super) fn asked(&self) -> impl Iterator<Item = &'static Spec> + '_ {
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &'static Spec> + '_ {
         OPTIONS.iter().filter(|spec| self.has(spec.name) && self.truth_or_there(spec))
     }
 
@@ -123,6 +149,7 @@ fn value_of(
     spec: &'static Spec,
     word: &str,
     attached: Option<&str>,
+    caller: Caller,
     words: &mut VecDeque<String>,
 ) -> Result<String, Fatal> {
     let shown = word.split('=').next().unwrap_or_default();
@@ -134,8 +161,12 @@ fn value_of(
     }
     let value = match attached {
         Some(value) => value.to_owned(),
-        // The one option that may stand without: `-O` is `-O3`.
-        None if spec.name == Name::OptLevel && word == "-O" => "3".to_owned(),
+        // The one option that may stand without: `-O` is `-O3`. A library has no inputs that the next word could be.
+        None if spec.name == Name::OptLevel && word == "-O" => {
+            let is_level = |next: &String| caller == Caller::Library && number(next).is_some();
+            let level = if words.front().is_some_and(is_level) { words.pop_front() } else { None };
+            level.unwrap_or_else(|| "3".to_owned())
+        }
         None => words.pop_front().ok_or_else(|| format!("argument expected after '{shown}'"))?,
     };
     match spec.takes {
@@ -148,13 +179,26 @@ fn value_of(
     }
 }
 
+/// Whether a library's caller says of an option without a value that it is there or not.
+fn switched(spec: &Spec, value: &str, caller: Caller) -> Option<bool> {
+    if spec.takes != Takes::Nothing || caller != Caller::Library {
+        return None;
+    }
+    value.parse().ok()
+}
+
+/// What is said of an option that is refused.
+pub(crate) fn not_supported(spec: &Spec, reason: &str) -> Fatal {
+    format!("Option '--{}' is not supported: {reason}", spec.long)
+}
+
 /// What is said of a word that an option does not know.
-pub(super) fn not_defined(value: &str, option: &str) -> Fatal {
+pub(crate) fn not_defined(value: &str, option: &str) -> Fatal {
     format!("Value '{value}' is not defined for option '{option}'")
 }
 
 /// A number as C reads it, decimal or hexadecimal.
-pub(super) fn number(text: &str) -> Option<i64> {
+pub(crate) fn number(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         Some(hex) => i64::from_str_radix(hex, 16).ok()?,
@@ -164,9 +208,7 @@ pub(super) fn number(text: &str) -> Option<i64> {
 }
 
 /// The words of an options file: between blanks, or between quotes.
-fn options_file(name: &str, count: usize) -> Result<Vec<String>, Fatal> {
-    let text = std::fs::read_to_string(name).ok().filter(|_| count <= MOST_FILES);
-    let text = text.ok_or_else(|| format!("Could not open options file '{name}'"))?;
+fn words_of(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut is_word) = (Vec::new(), String::new(), false, false);
     for c in text.chars() {
         match c {
@@ -185,16 +227,21 @@ fn options_file(name: &str, count: usize) -> Result<Vec<String>, Fatal> {
     if is_word {
         words.push(word);
     }
-    Ok(words)
+    words
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Arguments, Input, number};
-    use crate::commands::ptxas::options::{Name, OPTIONS};
+    use crate::host::Caller;
+    use crate::options::{Name, OPTIONS};
 
     fn read(line: &str) -> Result<Arguments, String> {
-        Arguments::read(line.split_whitespace().map(str::to_owned))
+        Arguments::read(line.split_whitespace().map(str::to_owned), Caller::Command, &mut |_| None)
+    }
+
+    fn read_of_library(line: &str) -> Result<Arguments, String> {
+        Arguments::read(line.split_whitespace().map(str::to_owned), Caller::Library, &mut |_| Some(String::new()))
     }
 
     /// What ptxas 13.0.88 does with each line, run by hand.
@@ -239,6 +286,29 @@ mod tests {
         ];
         for (line, said) in cases {
             assert_eq!(read(line).map(|_| ()).unwrap_err(), said, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_library_has_switches_and_levels_of_its_own() {
+        for line in ["-O 2", "-O2", "-O=2", "-O3 --opt-level 2"] {
+            assert_eq!(read_of_library(line).expect(line).number(Name::OptLevel), Some(2), "{line}");
+        }
+        assert_eq!(read_of_library("-O -v").expect("two options").number(Name::OptLevel), Some(3));
+        assert!(read_of_library("--verbose=true").expect("a switch").has(Name::Verbose));
+        assert!(!read_of_library("-v --verbose=false").expect("a switch").has(Name::Verbose));
+        let refused = "is not supported: a library reads no files, writes none and prints nothing";
+        let cases = [
+            ("k.ptx", "Unknown option 'k.ptx'".to_owned()),
+            ("-v=2", "no argument expected after '-v'".to_owned()),
+            ("-o k.cubin", format!("Option '--output-file' {refused}")),
+            ("-optf words", format!("Option '--options-file' {refused}")),
+            ("--input-as-string=x", format!("Option '--input-as-string' {refused}")),
+            ("-V", format!("Option '--version' {refused}")),
+            ("--help", format!("Option '--help' {refused}")),
+        ];
+        for (line, said) in cases {
+            assert_eq!(read_of_library(line).map(|_| ()), Err(said), "{line}");
         }
     }
 

@@ -4,8 +4,8 @@
 use oriole_ptx::ast::{Block, Function, FunctionDirective, Instruction, Module, Statement};
 
 /// Cache operators of loads and of stores.
-pub(super) const LOAD_CACHES: [&str; 5] = ["ca", "cg", "cs", "lu", "cv"];
-pub(super) const STORE_CACHES: [&str; 4] = ["wb", "cg", "cs", "wt"];
+pub(crate) const LOAD_CACHES: [&str; 5] = ["ca", "cg", "cs", "lu", "cv"];
+pub(crate) const STORE_CACHES: [&str; 4] = ["wb", "cg", "cs", "wt"];
 
 /// Threads of a block, at most.
 const MOST_THREADS: u64 = 1024;
@@ -17,25 +17,25 @@ const STRONG: [&str; 5] = ["volatile", "relaxed", "acquire", "release", "mmio"];
 
 /// A cache operator for accesses of global memory and of generic addresses.
 #[derive(Clone, Debug)]
-pub(super) struct Cache {
-    pub(super) operator: String,
+pub(crate) struct Cache {
+    pub(crate) operator: String,
     /// Also where another one stands.
-    pub(super) forced: bool,
+    pub(crate) forced: bool,
 }
 
 /// What is to change.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Changes {
-    pub(super) loads: Option<Cache>,
-    pub(super) stores: Option<Cache>,
+pub(crate) struct Changes {
+    pub(crate) loads: Option<Cache>,
+    pub(crate) stores: Option<Cache>,
     /// `.maxntid`.
-    pub(super) max_threads: Option<[u32; 3]>,
+    pub(crate) max_threads: Option<[u32; 3]>,
     /// `.minnctapersm`.
-    pub(super) min_blocks: Option<u32>,
+    pub(crate) min_blocks: Option<u32>,
     /// Both count for more than what the module says.
-    pub(super) overrides: bool,
+    pub(crate) overrides: bool,
     /// `.maxnreg` counts for nothing.
-    pub(super) drops_max_registers: bool,
+    pub(crate) drops_max_registers: bool,
 }
 
 /// Some text in place of another.
@@ -47,13 +47,13 @@ struct Edit {
 
 impl Changes {
     /// Whether there are any.
-    pub(super) fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         let bounds = self.max_threads.is_some() || self.min_blocks.is_some() || self.drops_max_registers;
         self.loads.is_some() || self.stores.is_some() || bounds
     }
 
     /// What is said where blocks would have more threads than there may be: the bounds do not count then.
-    pub(super) fn beyond_a_block(&self, module: &Module) -> Vec<String> {
+    pub(crate) fn beyond_a_block(&self, module: &Module) -> Vec<String> {
         let kernels: Vec<&Function> = module.functions().filter(|function| function.is_entry).collect();
         let name = |kernel: &&Function| module.symbols.text(kernel.name.sym).to_owned();
         let names =
@@ -66,7 +66,7 @@ impl Changes {
     }
 
     /// The text of a module with the changes.
-    pub(super) fn apply(&self, module: &Module, text: &str) -> String {
+    pub(crate) fn apply(&self, module: &Module, text: &str) -> String {
         let mut edits = Vec::new();
         for function in module.functions() {
             if function.is_entry && function.body.is_some() {

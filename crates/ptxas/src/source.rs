@@ -1,8 +1,8 @@
 //! The modules that are given, and several as one.
 
-use super::arguments::Input;
+use crate::arguments::Input;
+use crate::host::Failure;
 use oriole_ptx::diag::SourceMap;
-use std::io::Read;
 
 /// What ptxas calls a module that is given itself.
 const GIVEN: &str = "application ptx input";
@@ -10,51 +10,59 @@ const GIVEN: &str = "application ptx input";
 const STDIN: &str = "<stdin>";
 
 /// One module.
-#[derive(Debug)]
-pub(super) struct Source {
-    /// The file's name, as messages have it.
-    pub(super) name: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file's name, as messages and line information have it.
+    pub name: String,
     /// The PTX.
-    pub(super) text: String,
+    pub text: String,
 }
 
-impl Source {
-    /// Read it.
+/// What is wrong with a module's `.version`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct WrongVersion {
+    pub(crate) line: usize,
+    pub(crate) text: String,
+    pub(crate) failure: Failure,
+}
+
+impl Input {
+    /// The module. `read` gives the bytes of a file, or of standard input for `-`; `None` where there are none.
     ///
     /// # Errors
-    /// Why not, in ptxas's words where it has some.
-    pub(super) fn read(input: &Input) -> Result<Source, String> {
-        let name = match input {
+    /// What is to be said of an input that cannot be read or is no text, in ptxas's words where it has some.
+    pub fn source(&self, read: impl FnOnce(&str) -> Option<Vec<u8>>) -> Result<Source, String> {
+        let name = match self {
             Input::Text(text) => return Ok(Source { name: GIVEN.to_owned(), text: text.clone() }),
             Input::File(name) => name,
         };
-        let mut bytes = Vec::new();
-        let is_stream = name == "-";
-        let read = match is_stream {
-            true => std::io::stdin().read_to_end(&mut bytes),
-            false => std::fs::File::open(name).and_then(|mut file| file.read_to_end(&mut bytes)),
-        };
-        read.map_err(|_| format!("Input file '{name}' could not be opened"))?;
-        let name = if is_stream { STDIN } else { name };
+        let bytes = read(name).ok_or_else(|| format!("Input file '{name}' could not be opened"))?;
+        let name = if name == "-" { STDIN } else { name };
         let text =
             String::from_utf8(bytes).map_err(|_| format!("Input file '{name}' is not PTX: it is no UTF-8 text"))?;
         Ok(Source { name: name.to_owned(), text })
     }
+}
 
-    /// What is wrong with its `.version`, and in which line, where ptxas reads no further.
-    pub(super) fn wrong_version(&self) -> Option<(usize, String)> {
+impl Source {
+    /// What is wrong with its `.version`, where ptxas reads no further.
+    pub(crate) fn wrong_version(&self) -> Option<WrongVersion> {
         let mut scanner = Scanner { text: &self.text, at: 0 };
         let (at, word) = scanner.word();
         let line = self.text[..at].matches('\n').count() + 1;
         if word != ".version" {
-            return Some((line, format!("Missing .version directive at start of file '{}'", self.name)));
+            let text = format!("Missing .version directive at start of file '{}'", self.name);
+            return Some(WrongVersion { line, text, failure: Failure::Module });
         }
         let (_, version) = scanner.word();
         let (major, minor) = version.split_once('.')?;
         let given: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
         let newest = oriole_ptx::newest_version();
-        let said = || format!("Unsupported .version {version}; current version is '{}.{}'", newest.0, newest.1);
-        (given > newest).then(|| (line, said()))
+        (given > newest).then(|| WrongVersion {
+            line,
+            text: format!("Unsupported .version {version}; current version is '{}.{}'", newest.0, newest.1),
+            failure: Failure::Version,
+        })
     }
 
     /// The text with blanks in place of `.version`, `.target` and `.address_size`, as it may stand behind another module.
@@ -117,16 +125,16 @@ impl<'a> Scanner<'a> {
 
 /// Several modules as one.
 #[derive(Debug)]
-pub(super) struct Joined {
+pub(crate) struct Joined {
     /// The PTX of all.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// By module: its name, and how many lines stand before it.
     parts: Vec<(String, usize)>,
 }
 
 impl Joined {
     /// The first with the others behind it.
-    pub(super) fn of(sources: Vec<Source>) -> Joined {
+    pub(crate) fn of(sources: Vec<Source>) -> Joined {
         let (mut text, mut parts) = (String::new(), Vec::new());
         for source in sources {
             if parts.is_empty() {
@@ -142,25 +150,30 @@ impl Joined {
     }
 
     /// The name of the first, for line information.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.parts.first().map_or("", |(name, _)| name)
     }
 
     /// Where places in the text are.
-    pub(super) fn places(&self) -> Places<'_> {
+    pub(crate) fn places(&self) -> Places<'_> {
         Places { map: SourceMap::new(self.name(), &self.text), parts: &self.parts }
     }
 }
 
 /// Files and lines of places in a text.
-pub(super) struct Places<'a> {
+pub(crate) struct Places<'a> {
     map: SourceMap<'a>,
     parts: &'a [(String, usize)],
 }
 
 impl<'a> Places<'a> {
+    /// The whole text, by the name of the first module.
+    pub(crate) fn map(&self) -> &SourceMap<'a> {
+        &self.map
+    }
+
     /// The file, and the line in it, of a place.
-    pub(super) fn of(&self, at: u32) -> (&'a str, usize) {
+    pub(crate) fn of(&self, at: u32) -> (&'a str, usize) {
         let (line, _) = self.map.line_column(at);
         let part = self.parts.iter().rev().find(|(_, before)| *before < line);
         part.map_or(("", line), |(name, before)| (name, line - before))
@@ -170,6 +183,7 @@ impl<'a> Places<'a> {
 #[cfg(test)]
 mod tests {
     use super::{Joined, Source};
+    use crate::host::Failure;
 
     fn source(name: &str, text: &str) -> Source {
         Source { name: name.to_owned(), text: text.to_owned() }
@@ -178,9 +192,11 @@ mod tests {
     #[test]
     fn a_version_is_found_behind_comments() {
         assert_eq!(source("f", "// c\n/* .target */ .version 8.0\n.target sm_75\n").wrong_version(), None);
-        let (line, said) = source("f", "\n.version 99.9\n").wrong_version().expect("no such version");
-        assert_eq!((line, said.contains(".version 99.9; current version is '")), (2, true));
-        assert!(source("f", "").wrong_version().is_some_and(|(line, _)| line == 1));
+        let wrong = source("f", "\n.version 99.9\n").wrong_version().expect("no such version");
+        assert_eq!((wrong.line, wrong.failure), (2, Failure::Version));
+        assert!(wrong.text.contains(".version 99.9; current version is '"), "{}", wrong.text);
+        let missing = source("f", "").wrong_version().expect("none");
+        assert_eq!((missing.line, missing.failure), (1, Failure::Module));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The options of ptxas 13.0.88 (`ptxas --help`), and what becomes of each here.
 
+use crate::host::Caller;
+
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(crate) enum Takes {
     /// Nothing: it is there or not.
     Nothing,
     /// A word; of several the last one counts.
@@ -23,7 +25,7 @@ pub(super) enum Takes {
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It does what it does with ptxas.
     Obeyed,
     /// It cannot matter to a program that is right, for this reason.
@@ -34,7 +36,7 @@ pub(super) enum Fate {
 
 /// The options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(crate) enum Name {
     AllowExpensive,
     Annotate,
     AsToolsPatch,
@@ -92,15 +94,19 @@ pub(super) enum Name {
 }
 
 /// One option.
-pub(super) struct Spec {
-    pub(super) name: Name,
+pub(crate) struct Spec {
+    /// Which it is.
+    pub(crate) name: Name,
     /// Behind two dashes.
-    pub(super) long: &'static str,
+    pub(crate) long: &'static str,
     /// Behind one.
-    pub(super) short: &'static str,
-    pub(super) takes: Takes,
-    pub(super) fate: Fate,
-    pub(super) help: &'static str,
+    pub(crate) short: &'static str,
+    /// What it takes.
+    pub(crate) takes: Takes,
+    /// What becomes of it where the command is called.
+    pub(crate) fate: Fate,
+    /// What it is for, as `--help` has it.
+    pub(crate) help: &'static str,
 }
 
 const fn spec(name: Name, [long, short]: [&'static str; 2], takes: Takes, fate: Fate, help: &'static str) -> Spec {
@@ -114,7 +120,7 @@ const LINE_BY_LINE: Fate = Idle("code that keeps to the lines of the source is m
 const NO_SUCH_WARNING: Fate = Idle("there is no such warning to suppress");
 
 /// All, in the order of `--help`.
-pub(super) const OPTIONS: [Spec; 54] = [
+pub(crate) const OPTIONS: [Spec; 54] = [
     spec(
         Name::FastCompile,
         ["Ofast-compile", "Ofc"],
@@ -381,26 +387,63 @@ pub(super) const OPTIONS: [Spec; 54] = [
     spec(Name::WarningsAreErrors, ["warning-as-error", "Werror"], Nothing, Obeyed, "Warnings are errors"),
 ];
 
+/// Options of inputs, outputs and standard output, which belong to the command.
+const OF_THE_COMMAND: [Name; 6] =
+    [Name::Help, Name::InputAsString, Name::ListVersion, Name::OptionsFile, Name::OutputFile, Name::Version];
+
+impl Spec {
+    /// Why this caller cannot have it at all.
+    pub(crate) fn refused_to(&self, caller: Caller) -> Option<&'static str> {
+        let is_refused = caller == Caller::Library && OF_THE_COMMAND.contains(&self.name);
+        is_refused.then_some("a library reads no files, writes none and prints nothing")
+    }
+}
+
 /// The option behind two dashes, or behind one.
-pub(super) fn find(word: &str, is_long: bool) -> Option<&'static Spec> {
+pub(crate) fn find(word: &str, is_long: bool) -> Option<&'static Spec> {
     OPTIONS.iter().find(|spec| if is_long { spec.long == word } else { spec.short == word })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fate, OPTIONS};
+    use super::{Fate, OPTIONS, Spec};
+    use crate::host::Caller;
+    use std::collections::BTreeSet;
+
+    fn fate(spec: &Spec) -> &'static str {
+        match spec.fate {
+            Fate::Obeyed => "obeyed",
+            Fate::Idle(_) => "idle",
+            Fate::Refused(_) => "refused",
+        }
+    }
 
     /// docs/ptxas.md has a line for each.
     #[test]
     fn every_option_is_documented() {
-        let manual = include_str!("../../../../../docs/ptxas.md");
+        let manual = include_str!("../../../docs/ptxas.md");
         for spec in &OPTIONS {
-            let fate = match spec.fate {
-                Fate::Obeyed => "obeyed",
-                Fate::Idle(_) => "idle",
-                Fate::Refused(_) => "refused",
-            };
-            assert!(manual.contains(&format!("| `--{}` | `-{}` | {fate} | ", spec.long, spec.short)), "{}", spec.long);
+            let line = format!("| `--{}` | `-{}` | {} | ", spec.long, spec.short, fate(spec));
+            assert!(manual.contains(&line), "{}", spec.long);
         }
+    }
+
+    /// docs/c.md has those of each fate in one row.
+    #[test]
+    fn what_becomes_of_every_option_in_c_is_documented() {
+        let manual = include_str!("../../../docs/c.md");
+        let row = |head: &str| -> BTreeSet<&str> {
+            let found = manual.lines().find_map(|line| line.strip_prefix(&format!("| {head} |")));
+            let words = found.unwrap_or_else(|| panic!("no row '{head}'")).split('`');
+            words.filter_map(|word| word.strip_prefix("--")).collect()
+        };
+        let (kept, of_the_command): (Vec<_>, Vec<_>) =
+            OPTIONS.iter().partition(|spec| spec.refused_to(Caller::Library).is_none());
+        for name in ["obeyed", "idle", "refused"] {
+            let expected = kept.iter().filter(|spec| fate(spec) == name).map(|spec| spec.long).collect();
+            assert_eq!(row(name), expected, "{name}");
+        }
+        assert_eq!(row("of the command, refused"), of_the_command.iter().map(|spec| spec.long).collect());
+        assert!(OPTIONS.iter().all(|spec| spec.refused_to(Caller::Command).is_none()));
     }
 }

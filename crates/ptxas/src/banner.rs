@@ -1,6 +1,6 @@
 //! What is printed without compiling: the version, the versions of PTX, the options.
 
-use super::options::{Fate, OPTIONS, Spec, Takes};
+use crate::options::{Fate, OPTIONS, Spec, Takes};
 use std::fmt::Write;
 
 /// The toolkit whose ptxas Oriole stands in for: callers choose by it what PTX and which options they use. PTX 9.0 and the options
@@ -8,26 +8,24 @@ use std::fmt::Write;
 const RELEASE: &str = "13.0";
 const BUILD: &str = "V13.0.88";
 
-/// Says whose compiler it is in place of the first line, for callers that look for a certain one.
-const FIRST_LINE: &str = "ORIOLE_PTXAS_BANNER";
-
-/// `--version`. Callers look for `release X.Y` and `VX.Y.Z`.
-pub(super) fn version() -> String {
-    let own = format!("ptxas: Oriole PTX optimizing assembler {}", env!("CARGO_PKG_VERSION"));
-    let first = std::env::var(FIRST_LINE).unwrap_or(own);
+/// `--version`. Callers look for `release X.Y` and `VX.Y.Z`; for those that look for more, `first` stands in place of the first
+/// line, which says whose compiler it is.
+pub fn version(first: Option<String>) -> String {
+    let own = || format!("ptxas: Oriole PTX optimizing assembler {}", env!("CARGO_PKG_VERSION"));
+    let first = first.unwrap_or_else(own);
     format!(
         "{first}\nNot NVIDIA's ptxas; takes its options, as those of\n\
          Cuda compilation tools, release {RELEASE}, {BUILD}\n"
     )
 }
 
-/// `--list-version`.
-pub(super) fn versions_of_ptx() -> String {
+/// `--list-version`: a version of PTX in each line.
+pub fn versions_of_ptx() -> String {
     oriole_ptx::versions().iter().map(|(major, minor)| format!("{major}.{minor}\n")).collect()
 }
 
-/// `--help`, and no input.
-pub(super) fn help() -> String {
+/// `--help`, and no input: each option with what becomes of it.
+pub fn help() -> String {
     let mut out = "\nUsage  : ptxas [options] <ptx file>,...\n\nOptions\n=======\n\n".to_owned();
     for spec in &OPTIONS {
         let names = format!("--{} {}", spec.long, value(spec));

@@ -1,9 +1,11 @@
 //! What the arguments ask for.
 
-use super::arguments::{Arguments, Fatal, not_defined, number};
-use super::edits::{Cache, Changes, LOAD_CACHES, STORE_CACHES};
-use super::messages::{Kind, Messages};
-use super::options::{Fate, Name};
+use crate::arguments::{Arguments, Fatal, not_defined, not_supported, number};
+use crate::edits::{Cache, Changes, LOAD_CACHES, STORE_CACHES};
+use crate::filter::Messages;
+use crate::host::Caller;
+use crate::messages::Kind;
+use crate::options::{Fate, Name};
 use oriole_codegen::{CompileOptions, DebugInfo, FastCompile};
 use std::collections::BTreeSet;
 
@@ -15,25 +17,30 @@ const TARGET: &str = "sm_75";
 const FEWEST_REGISTERS: i64 = 24;
 const MOST_REGISTERS: i64 = 255;
 
+/// The most threads that compile: each has a stack of its own, and no machine has more cores for it.
+const MOST_THREADS: usize = 1024;
+
 /// What is done with the input.
 #[derive(Clone, Debug)]
-pub(super) enum Goal {
-    /// A cubin for a target.
-    Code(oriole_cubin::Target),
+pub(crate) enum Goal {
+    /// A cubin for a target; without one for the module's own.
+    Code(Option<oriole_cubin::Target>),
     /// Nothing but checks, for the target of this name.
     Check(String),
 }
 
 /// The settings of one call.
 #[derive(Debug)]
-pub(super) struct Settings {
-    pub(super) goal: Goal,
-    pub(super) output: String,
-    pub(super) options: CompileOptions,
-    pub(super) changes: Changes,
-    pub(super) warns_of_doubles: bool,
-    pub(super) warns_of_local: bool,
-    pub(super) warns_of_spills: bool,
+pub(crate) struct Settings {
+    pub(crate) goal: Goal,
+    pub(crate) output: String,
+    pub(crate) options: CompileOptions,
+    pub(crate) changes: Changes,
+    /// Whether products and sums may be fused.
+    pub(crate) fuses: bool,
+    pub(crate) warns_of_doubles: bool,
+    pub(crate) warns_of_local: bool,
+    pub(crate) warns_of_spills: bool,
 }
 
 impl Settings {
@@ -41,7 +48,7 @@ impl Settings {
     ///
     /// # Errors
     /// What ends it at once.
-    pub(super) fn new(arguments: &Arguments, messages: &mut Messages) -> Result<Self, Fatal> {
+    pub(crate) fn new(arguments: &Arguments, caller: Caller, messages: &mut Messages<'_>) -> Result<Self, Fatal> {
         for spec in arguments.asked() {
             let is_left = spec.name == Name::ExtensibleWholeProgram && arguments.has(Name::CompileOnly);
             match spec.fate {
@@ -54,10 +61,10 @@ impl Settings {
                 Fate::Idle(reason) => {
                     messages.say(Kind::Info, &format!("Option '--{}' changes nothing: {reason}", spec.long))
                 }
-                Fate::Refused(reason) => return Err(format!("Option '--{}' is not supported: {reason}", spec.long)),
+                Fate::Refused(reason) => return Err(not_supported(spec, reason)),
             }
         }
-        let goal = goal(arguments)?;
+        let goal = goal(arguments, caller)?;
         if arguments.number(Name::Machine).is_some_and(|bits| bits != 64) {
             return Err(not_defined(arguments.word(Name::Machine).unwrap_or_default(), "machine"));
         }
@@ -76,6 +83,7 @@ impl Settings {
             options: compile_options(arguments, messages, &goal)?,
             changes: changes(arguments, messages),
             goal,
+            fuses: arguments.truth(Name::Fmad) != Some(false),
             output: arguments.word(Name::OutputFile).unwrap_or(OUTPUT).to_owned(),
             warns_of_doubles: arguments.has(Name::WarnDouble),
             warns_of_local: arguments.has(Name::WarnLocal),
@@ -84,20 +92,35 @@ impl Settings {
     }
 }
 
+impl Goal {
+    /// The name of the target that is asked for, such as `sm_90a`.
+    pub(crate) fn target(&self) -> Option<String> {
+        match self {
+            Goal::Code(target) => target.map(|target| target.to_string()),
+            Goal::Check(target) => Some(target.clone()),
+        }
+    }
+}
+
 /// What is asked for.
 ///
 /// # Errors
 /// There is no such target.
-pub(super) fn goal(arguments: &Arguments) -> Result<Goal, Fatal> {
-    let name = arguments.word(Name::Gpu).unwrap_or(TARGET);
-    if let Some(number) = name.strip_prefix("compute_") {
+pub(crate) fn goal(arguments: &Arguments, caller: Caller) -> Result<Goal, Fatal> {
+    let name = match (arguments.word(Name::Gpu), caller) {
+        (Some(name), _) => name,
+        (None, Caller::Command) => TARGET,
+        (None, Caller::Library) => return Ok(Goal::Code(None)),
+    };
+    // A library's caller wants a cubin.
+    if let Some(number) = name.strip_prefix("compute_").filter(|_| caller == Caller::Command) {
         let sm = format!("sm_{number}");
         return if oriole_ptx::is_target(&sm) { Ok(Goal::Check(sm)) } else { Err(not_defined(name, "gpu-name")) };
     }
-    oriole_codegen::target(name).map(Goal::Code).map_err(|_| not_defined(name, "gpu-name"))
+    oriole_codegen::target(name).map(|target| Goal::Code(Some(target))).map_err(|_| not_defined(name, "gpu-name"))
 }
 
-fn compile_options(arguments: &Arguments, messages: &mut Messages, goal: &Goal) -> Result<CompileOptions, Fatal> {
+fn compile_options(arguments: &Arguments, messages: &mut Messages<'_>, goal: &Goal) -> Result<CompileOptions, Fatal> {
     let default = CompileOptions::default();
     let debug = debug_info(arguments, messages);
     let asked = arguments.number(Name::OptLevel);
@@ -114,7 +137,7 @@ fn compile_options(arguments: &Arguments, messages: &mut Messages, goal: &Goal) 
         );
     }
     Ok(CompileOptions {
-        target: if let Goal::Code(target) = goal { Some(*target) } else { None },
+        target: if let Goal::Code(target) = goal { *target } else { None },
         opt_level: level,
         fast_compile: fast_compile(arguments)?,
         maxrregcount: registers(arguments, messages, Name::MaxRegisters, "maxrregcount")?,
@@ -139,7 +162,7 @@ fn entries(arguments: &Arguments) -> Vec<String> {
     arguments.words(Name::Entry).into_iter().filter(|name| seen.insert(name.clone())).collect()
 }
 
-fn debug_info(arguments: &Arguments, messages: &mut Messages) -> DebugInfo {
+fn debug_info(arguments: &Arguments, messages: &mut Messages<'_>) -> DebugInfo {
     let (debug, lines) = (arguments.has(Name::DeviceDebug), arguments.has(Name::LineInfo));
     if debug && lines {
         messages.say(
@@ -173,7 +196,12 @@ fn fast_compile(arguments: &Arguments) -> Result<FastCompile, Fatal> {
 }
 
 /// A bound of registers.
-fn registers(arguments: &Arguments, messages: &mut Messages, name: Name, option: &str) -> Result<Option<u32>, Fatal> {
+fn registers(
+    arguments: &Arguments,
+    messages: &mut Messages<'_>,
+    name: Name,
+    option: &str,
+) -> Result<Option<u32>, Fatal> {
     let Some(word) = arguments.word(name) else { return Ok(None) };
     let count = match word {
         "archmax" => MOST_REGISTERS,
@@ -189,7 +217,7 @@ fn registers(arguments: &Arguments, messages: &mut Messages, name: Name, option:
     }
 }
 
-fn usage_level(arguments: &Arguments, messages: &mut Messages) -> Option<u8> {
+fn usage_level(arguments: &Arguments, messages: &mut Messages<'_>) -> Option<u8> {
     let level = arguments.number(Name::RegisterUsage)?;
     let found = u8::try_from(level).ok().filter(|level| *level <= 10);
     if found.is_none() {
@@ -204,12 +232,13 @@ fn jobs(arguments: &Arguments) -> Result<usize, Fatal> {
         None => Ok(1),
         Some(0) => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
         Some(count) => {
-            usize::try_from(count).map_err(|_| format!("Invalid value '{count}' for option '--split-compile'"))
+            let wrong = |_| format!("Invalid value '{count}' for option '--split-compile'");
+            usize::try_from(count).map(|count| count.min(MOST_THREADS)).map_err(wrong)
         }
     }
 }
 
-fn changes(arguments: &Arguments, messages: &mut Messages) -> Changes {
+fn changes(arguments: &Arguments, messages: &mut Messages<'_>) -> Changes {
     let bounded = arguments.has(Name::MaxRegisters);
     let overrides = arguments.has(Name::OverrideDirectives);
     let max_threads = max_threads(arguments, messages).filter(|_| !bounded);
@@ -225,7 +254,7 @@ fn changes(arguments: &Arguments, messages: &mut Messages) -> Changes {
     }
 }
 
-fn max_threads(arguments: &Arguments, messages: &mut Messages) -> Option<[u32; 3]> {
+fn max_threads(arguments: &Arguments, messages: &mut Messages<'_>) -> Option<[u32; 3]> {
     let words = arguments.words(Name::MaxNTid);
     if words.len() > 3 {
         messages.say(Kind::Warning, "Too many values specified for option '-maxntid', option will be ignored");
@@ -241,7 +270,7 @@ fn max_threads(arguments: &Arguments, messages: &mut Messages) -> Option<[u32; 3
 /// The cache operator that an option gives, by default or to all.
 fn cache(
     arguments: &Arguments,
-    messages: &mut Messages,
+    messages: &mut Messages<'_>,
     [by_default, forced]: [Name; 2],
     known: &[&str],
     what: &str,

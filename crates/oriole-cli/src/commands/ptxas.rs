@@ -1,0 +1,93 @@
+//! `oriole ptxas`, or the program under the name `ptxas`: in place of NVIDIA's. `oriole-ptxas` knows what is to be done; files and
+//! standard streams are here.
+
+use super::failure::Failure;
+use super::files;
+use oriole_ptxas::{Asked, FAILED, Host, Input, Kind, Message, Request};
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Says whose compiler it is in place of the first line of `--version`, for callers that look for a certain one.
+const FIRST_LINE: &str = "ORIOLE_PTXAS_BANNER";
+
+/// What ptxas takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Words {
+    /// Options and files of PTX, as ptxas takes them; `oriole ptxas --help` lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<OsString>,
+}
+
+/// It has been said why it fails.
+struct Said;
+
+impl From<oriole_ptxas::Failure> for Said {
+    fn from(_: oriole_ptxas::Failure) -> Said {
+        Said
+    }
+}
+
+/// Messages go to standard error, and files are those of the folder that it runs in.
+struct Process;
+
+impl Host for Process {
+    fn say(&mut self, message: Message) {
+        eprintln!("{message}");
+    }
+
+    fn options_file(&mut self, name: &str) -> Option<String> {
+        std::fs::read_to_string(name).ok()
+    }
+}
+
+/// Do as ptxas with these arguments.
+pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match work(words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Said) => ExitCode::from(FAILED),
+    }
+}
+
+fn work(words: impl IntoIterator<Item = OsString>) -> Result<(), Said> {
+    let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
+    let words = words.map_err(|word| fatal(format!("Argument {word:?} is no UTF-8 text")))?;
+    match Asked::read(words, &mut Process)? {
+        Asked::Help => print(&oriole_ptxas::help()),
+        Asked::Version => print(&oriole_ptxas::version(std::env::var(FIRST_LINE).ok())),
+        Asked::VersionsOfPtx => print(&oriole_ptxas::versions_of_ptx()),
+        Asked::Compilation(request) => compile(&request),
+    }
+}
+
+fn compile(request: &Request) -> Result<(), Said> {
+    let modules: Vec<_> = request.inputs().iter().map(|input: &Input| input.source(bytes)).collect();
+    match request.compile(modules, None, &mut Process)? {
+        Some(cubin) => written(request.output(), files::write(Path::new(request.output()), &cubin)),
+        None => Ok(()),
+    }
+}
+
+/// All bytes of a file, or of standard input.
+fn bytes(name: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = match name {
+        "-" => std::io::stdin().read_to_end(&mut bytes),
+        _ => std::fs::File::open(name).and_then(|mut file| file.read_to_end(&mut bytes)),
+    };
+    read.ok().map(|_| bytes)
+}
+
+fn print(text: &str) -> Result<(), Said> {
+    written("-", files::write(Path::new("-"), text.as_bytes()))
+}
+
+fn written(name: &str, done: Result<(), Failure>) -> Result<(), Said> {
+    done.map_err(|_| fatal(format!("Output file '{name}' could not be opened")))
+}
+
+fn fatal(text: String) -> Said {
+    Process.say(Message::new(Kind::Fatal, text));
+    Said
+}
