@@ -108,7 +108,7 @@ impl Compiler {
             oriole_codegen::compile_module_in(&output.module, &self.options, session)
                 .map_err(|error| CompileError::from_codegen(error, None))
         })?;
-        compiled::describe(&mut compiled, None)
+        compiled::describe(&mut compiled, None, self.live)
     }
 }
 
