@@ -163,7 +163,7 @@ fn describe_kernel<'py>(py: Python<'py>, kernel: &Kernel) -> PyResult<Bound<'py,
     fields.set_item("code_bytes", kernel.code_bytes)?;
     let live = kernel.live.iter().map(|at| {
         let registers = at.registers;
-        (&at.instruction, at.line, registers.general, registers.uniform, registers.predicate)
+        (at.offset, &at.instruction, at.line, registers.general, registers.uniform, registers.predicate)
     });
     fields.set_item("live", live.collect::<Vec<_>>())?;
     Ok(fields)

@@ -18,7 +18,7 @@ mod moved;
 mod reader;
 
 pub use code::control_text;
-pub use functions::{ListingError, list_functions};
+pub use functions::{ListedFunction, ListedInstruction, ListingError, list_functions, read_functions};
 pub use reader::AssemblyError;
 
 use oriole_cubin::CubinError;

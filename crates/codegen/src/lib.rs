@@ -38,7 +38,9 @@ pub use options::{CompileOptions, DebugInfo};
 pub use oriole_passes::{Dump, FastCompile, LastRun, Limit, PassCount, PassInfo, Timing};
 pub use parameters::{Meaning, ParameterType, parameter_types};
 pub use pipeline::{Compiled, FlowGraph, compile, compile_in, compile_module, compile_module_in, kernels, target};
-pub use pressure::{LiveValue, OccupancyStep, PRESSURE_FILES, Peak, Pressure, PressureCounts, PressureInst, pressure};
+pub use pressure::{
+    LiveValue, OccupancyStep, PRESSURE_FILES, Peak, Pressure, PressureCounts, PressureInst, final_pressure, pressure,
+};
 pub use report::{Report, memory_warnings};
 pub use resources::{Resources, resources, variable_bytes};
 pub use selection::{optional_passes, passes, places};

@@ -2,7 +2,7 @@
 //!
 //! Counted are the physical registers of the code as allocation leaves it: in the order in which it was allocated, and with
 //! the marks of undefined values, which say where a live range begins that a guarded write seems to continue. R1, which
-//! allocation does not give out, does not count.
+//! allocation does not give out, does not count. [`final_pressure`] counts the same of the finished code.
 
 use crate::pipeline::Compiled;
 use oriole_isa::{Arch, RegFile, SmDescription};
@@ -100,6 +100,19 @@ pub fn pressure(compiled: &Compiled, id: FuncId) -> Option<Pressure> {
         insts: walk.insts,
         steps: steps(func, compiled.module.arch, registers),
     })
+}
+
+/// The instructions of a kernel's own code as they stand in the cubin, from its beginning on: 16 bytes each. `None` where
+/// there is no function of that number.
+///
+/// The finished code has no marks of undefined values any more: what is first written under a guard counts from where the
+/// register was written before.
+pub fn final_pressure(compiled: &Compiled, id: FuncId) -> Option<Vec<PressureInst>> {
+    let func = compiled.module.functions.get(id)?;
+    let mut walk = Walk::new(func);
+    let live_out = live_out(func);
+    func.layout().iter().for_each(|block| walk.block(*block, live_out[*block]));
+    Some(walk.insts)
 }
 
 /// The most registers of each file that hold a value at one instruction of an allocated function.

@@ -9,6 +9,7 @@
 mod compat;
 mod error;
 pub mod image;
+mod lines;
 mod model;
 pub mod nvinfo;
 mod read;
@@ -18,6 +19,7 @@ mod target;
 mod write;
 
 pub use error::{CubinError, WriteError};
+pub use lines::{LineKind, LineTable, SourceLine};
 pub use model::*;
 pub use spec::{
     AddressSlot, DebugSection, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec, LineRow,

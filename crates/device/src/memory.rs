@@ -140,7 +140,7 @@ impl Memory {
         let allocation = self.find(address)?;
         let offset = address - allocation.base;
         let end = offset.checked_add(size).filter(|&end| end <= allocation.size)?;
-        Some((offset..end).map(|at| allocation.byte(at)).collect())
+        Some(allocation.bytes(offset, end))
     }
 
     /// Writes bytes; `false`, and nothing done, if they do not all fit into one allocation.
@@ -257,10 +257,37 @@ impl Allocation {
         self.load(self.base + offset, 1) as u8
     }
 
+    /// The bytes from one offset up to another, which are inside: word by word, for buffers are large.
+    fn bytes(&self, from: u64, to: u64) -> Vec<u8> {
+        let ahead = self.base % 4;
+        let (first, end) = ((ahead + from) / 4, (ahead + to).div_ceil(4));
+        let words = self.words.get(first as usize..end as usize).unwrap_or(&[]);
+        let mut bytes = Vec::with_capacity(4 * words.len());
+        words.iter().for_each(|word| bytes.extend_from_slice(&word.load(Relaxed).to_le_bytes()));
+        // The first word may begin before, the last one end behind.
+        let skipped = (ahead + from) % 4;
+        bytes.drain(..skipped as usize);
+        bytes.truncate((to - from) as usize);
+        bytes
+    }
+
+    /// Stores bytes from an offset on, which are inside: whole words where they are, for other bytes of a word may be
+    /// another variable's.
     fn fill(&self, offset: u64, bytes: &[u8]) {
-        for (at, &byte) in (self.base + offset..).zip(bytes) {
-            self.store(at, 1, u32::from(byte));
+        let start = self.base + offset;
+        let head = bytes.len().min((start.wrapping_neg() % 4) as usize);
+        let (head, rest) = bytes.split_at(head);
+        let (whole, tail) = rest.as_chunks::<4>();
+        let aligned = start + head.len() as u64;
+        let store = |from: u64, bytes: &[u8]| {
+            (from..).zip(bytes).for_each(|(at, byte)| self.store(at, 1, u32::from(*byte)));
+        };
+        store(start, head);
+        let first = (aligned - self.base + self.base % 4) / 4;
+        for (cell, word) in self.words.iter().skip(first as usize).zip(whole) {
+            cell.store(u32::from_le_bytes(*word), Relaxed);
         }
+        store(aligned + 4 * whole.len() as u64, tail);
     }
 }
 
@@ -321,6 +348,27 @@ mod tests {
         assert!(memory.write(0x6_0000_010c, &[7]));
         assert_eq!(memory.find(0x6_0000_010c).map(Allocation::name), Some("b"));
         assert_eq!(memory.find(other).map(Allocation::name), Some("other"));
+    }
+
+    /// Every place and length in a few words, against bytes that are stored one by one.
+    #[test]
+    fn bytes_go_in_and_out_wherever_they_lie() {
+        for ahead in 0..4 {
+            let base = 0x6_0000_0100 + ahead;
+            for (from, length) in (0..=11).flat_map(|from| (0..=11 - from).map(move |length| (from, length))) {
+                let mut memory = Memory::new();
+                assert!(memory.place("a", base, 11));
+                assert!(memory.write(base, &[0xee; 11]));
+                let bytes: Vec<u8> = (1..=length as u8).collect();
+                assert!(memory.write(base + from, &bytes));
+                let allocation = memory.find(base).expect("it is there");
+                let one_by_one: Vec<u8> = (base..base + 11).map(|at| allocation.load(at, 1) as u8).collect();
+                let mut want = vec![0xee; 11];
+                want[from as usize..][..length as usize].copy_from_slice(&bytes);
+                assert_eq!(one_by_one, want, "{length} at {from}, {ahead} behind a word's start");
+                assert_eq!(memory.read(base + from, length), Some(bytes).filter(|_| from < 11));
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod commands;
 mod compilers;
 mod convention;
 mod diff;
+mod disassembly;
 mod errors;
 mod files;
 mod fuzz;

@@ -2,8 +2,10 @@
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::{CompileError, CubinError};
-use oriole_codegen::{PressureInst, Report, Resources, kernels, pressure, resources, variable_bytes};
-use oriole_ori::MemSpace;
+use oriole_codegen::{PressureInst, Report, Resources, final_pressure, kernels, resources, variable_bytes};
+#[cfg(feature = "simulate")]
+use oriole_cubin::LineKind;
+use oriole_ori::{INST_BYTES, MemSpace};
 use std::fmt;
 
 /// A compiled module.
@@ -59,17 +61,19 @@ pub struct Kernel {
     pub live: Vec<LiveRegisters>,
 }
 
-/// How many registers hold values at one instruction. The instructions are those that were allocated, in their order then:
-/// scheduling moves them afterwards.
+/// How many registers hold values at one instruction. The instructions are those of the kernel's own code, in the order in
+/// which they stand in the cubin; what it calls and padding are not among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LiveRegisters {
+    /// Byte offset of the instruction in the kernel's section.
+    pub offset: u64,
     /// The instruction in the text form of Ori (`docs/ori.md`).
     pub instruction: String,
     /// Its line in the PTX, from 1, where it is known.
     pub line: Option<u32>,
     /// Registers by file that hold a value before the instruction or behind it, whichever are more; R1, the stack pointer,
-    /// does not count.
+    /// does not count. A register that is first written under a guard counts from where it was written before.
     pub registers: Registers,
 }
 
@@ -106,10 +110,14 @@ pub struct Cubin {
     parsed: oriole_cubin::Cubin,
     #[cfg(feature = "simulate")]
     pub(crate) origin: crate::origin::Origin,
+    /// The file's own line table, read when something asks for a line. A damaged one is as none: faults are what matters.
+    #[cfg(feature = "simulate")]
+    lines: std::sync::OnceLock<oriole_cubin::LineTable>,
 }
 
 impl Cubin {
-    /// A cubin of whatever compiler.
+    /// A cubin of whatever compiler. Faults and findings name the lines of its own line table, if it has one (as
+    /// `-lineinfo` and `-g` make it).
     ///
     /// # Errors
     /// The bytes are no cubin, or its tables lead out of it.
@@ -121,6 +129,8 @@ impl Cubin {
             parsed,
             #[cfg(feature = "simulate")]
             origin: crate::origin::Origin::default(),
+            #[cfg(feature = "simulate")]
+            lines: std::sync::OnceLock::new(),
         })
     }
 
@@ -184,6 +194,20 @@ impl Cubin {
         self.origin.lines(kernel)
     }
 
+    /// The line of an instruction: of the PTX where Oriole compiled that, else of the cubin's own line table. The offset is one
+    /// in the section of the function.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn line(&self, function: &str, offset: u64) -> Option<oriole_device::SourceLine> {
+        let (file, line) = if self.origin.lines(function).is_empty() {
+            let table = self.lines.get_or_init(|| self.parsed.line_table(LineKind::Source).unwrap_or_default());
+            let found = table.in_code_of(&self.parsed, function, offset)?;
+            (found.file, found.line)
+        } else {
+            self.origin.line(function, offset)?
+        };
+        Some(oriole_device::SourceLine { file: file.to_owned(), line })
+    }
+
     /// The same with what is known of where it came from.
     #[cfg(feature = "simulate")]
     fn made_by(self, compiled: &oriole_codegen::Compiled, file_name: Option<&str>) -> Cubin {
@@ -213,16 +237,18 @@ impl fmt::Debug for Cubin {
     }
 }
 
-/// `file_name` is that of the PTX that places mean, where there is one.
+/// `file_name` is that of the PTX that places mean, where there is one; `live`: count the registers that hold values.
 pub(crate) fn describe(
     compiled: &mut oriole_codegen::Compiled,
     file_name: Option<&str>,
+    live: bool,
 ) -> Result<Compiled, CompileError> {
     let cubin = Cubin::from_bytes(std::mem::take(&mut compiled.cubin));
     let cubin = cubin.map_err(|error| CompileError::Internal(error.to_string()))?;
     let kernels = kernels(&compiled.module).filter_map(|(id, func)| {
         let resources = resources(compiled, id)?;
-        let live = pressure(compiled, id).map_or_else(Vec::new, |pressure| live_registers(pressure.insts));
+        let insts = live.then(|| final_pressure(compiled, id)).flatten();
+        let live = insts.map_or_else(Vec::new, live_registers);
         Some(Kernel::new(func.name().to_owned(), &resources, live))
     });
     let warnings = compiled.allocation.warnings();
@@ -237,10 +263,11 @@ pub(crate) fn describe(
 }
 
 fn live_registers(insts: Vec<PressureInst>) -> Vec<LiveRegisters> {
-    let each = insts.into_iter().map(|inst| {
+    let each = insts.into_iter().zip((0..).step_by(INST_BYTES as usize)).map(|(inst, offset)| {
         // In the order of `oriole_codegen::PRESSURE_FILES`.
         let [general, uniform, predicate, uniform_predicate, convergence_barrier] = inst.counts;
         LiveRegisters {
+            offset,
             instruction: inst.text,
             line: inst.line,
             registers: Registers { general, uniform, predicate, uniform_predicate, convergence_barrier },

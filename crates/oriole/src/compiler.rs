@@ -53,6 +53,8 @@ pub struct Compiler {
     observer: Option<Arc<Observer>>,
     /// Each with the name of the pass behind which it runs.
     passes: Vec<(String, Arc<OwnPass>)>,
+    /// Whether the registers that hold values are counted.
+    pub(crate) live: bool,
 }
 
 impl Compiler {
@@ -66,6 +68,7 @@ impl Compiler {
                 cancel: None,
                 observer: None,
                 passes: Vec::new(),
+                live: false,
             },
         }
     }
@@ -78,7 +81,7 @@ impl Compiler {
         let source = SourceMap::new(&self.options.file_name, ptx);
         let compiled = self.in_session(|session| oriole_codegen::compile_in(ptx, &self.options, session));
         let mut compiled = compiled.map_err(|error| CompileError::from_codegen(error, Some(&source)))?;
-        compiled::describe(&mut compiled, Some(&self.options.file_name))
+        compiled::describe(&mut compiled, Some(&self.options.file_name), self.live)
     }
 
     pub(crate) fn in_session<T>(&self, work: impl FnOnce(&Session<'_>) -> T) -> T {
@@ -183,7 +186,7 @@ impl CompilerBuilder {
     /// Tells of each kernel how many registers hold values at each instruction ([`Kernel::live`](crate::Kernel::live)). The
     /// cubin does not depend on it.
     pub fn live_registers(mut self, live: bool) -> Self {
-        self.compiler.options.pressure = live;
+        self.compiler.live = live;
         self
     }
 

@@ -92,7 +92,7 @@ impl Compiler {
             oriole_codegen::compile_module_in(&self.ptx_module(ir.as_ref(), llvm)?, &self.options, session)
                 .map_err(|error| CompileError::from_codegen(error, None))
         })?;
-        compiled::describe(&mut compiled, None)
+        compiled::describe(&mut compiled, None, self.live)
     }
 
     /// The PTX that LLVM IR, text or bitcode, becomes: for this compiler's target, level and bound of registers, with source

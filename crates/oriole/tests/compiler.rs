@@ -96,6 +96,61 @@ fn registers_that_hold_values_are_counted_on_request() {
     assert!(counted.kernels.iter().flat_map(|kernel| &kernel.live).any(|at| at.registers.general > 0));
 }
 
+/// Straight code, so that what is live can be said from the listing alone.
+const STRAIGHT: &str = ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 p) { .reg .b64 %p; .reg .b32 %a<8>;
+    ld.param.u64 %p, [p];
+    ld.global.u32 %a0, [%p]; ld.global.u32 %a1, [%p+4]; ld.global.u32 %a2, [%p+8]; ld.global.u32 %a3, [%p+12];
+    mad.lo.u32 %a4, %a0, %a1, %a2; mad.lo.u32 %a5, %a4, %a3, %a0; st.global.u32 [%p], %a5; st.global.u32 [%p+4], %a4;
+    ret; }";
+
+/// General registers that an instruction's text names: what it writes (all write their first operand but stores), what it reads.
+fn registers_named(text: &str) -> (Vec<u32>, Vec<u32>) {
+    let (mnemonic, operands) = text.split_once(' ').unwrap_or((text, ""));
+    let mut named: Vec<Vec<u32>> = Vec::new();
+    for operand in operands.split(',') {
+        let words = operand.split(|c: char| !c.is_ascii_alphanumeric());
+        let numbers = words.filter_map(|word| word.strip_prefix('R')?.parse::<u32>().ok());
+        // Addresses have 64 bits, and so has what an instruction of that width writes.
+        let wide = operand.contains('[') || mnemonic.ends_with(".64");
+        named.push(numbers.flat_map(|number| number..=number + u32::from(wide)).collect());
+    }
+    let stores = mnemonic.starts_with("ST");
+    let written = if stores { Vec::new() } else { named.remove(0) };
+    (written, named.concat())
+}
+
+/// The instructions are those of the listing, in its order, and the counts those that its text gives.
+#[test]
+fn registers_are_counted_at_the_instructions_as_they_stand_in_the_cubin() {
+    let compiler = Compiler::builder().target("sm_90").live_registers(true).build().expect("settings");
+    let compiled = compiler.compile_ptx(STRAIGHT).expect("it compiles");
+    let live = &compiled.kernels[0].live;
+    let listing = oriole::disassemble(compiled.cubin.as_bytes()).expect("a listing");
+    let insts: Vec<(u64, &str)> = listing
+        .lines()
+        .filter_map(|line| {
+            let (address, rest) = line.trim().strip_prefix("/*")?.split_once("*/ ")?;
+            Some((u64::from_str_radix(address, 16).ok()?, rest.split_once(' ')?.1.trim_end_matches(" ;")))
+        })
+        .collect();
+    assert!(live.len() >= 8 && live.len() <= insts.len(), "{listing}");
+    assert!(insts[live.len()..].iter().all(|(_, text)| text.starts_with("BRA") || *text == "NOP"), "{listing}");
+    let mut after = std::collections::BTreeSet::new();
+    for (at, (address, text)) in live.iter().zip(&insts).rev() {
+        assert_eq!(at.offset, *address);
+        let mnemonic = text.split(['.', ' ']).next().unwrap_or_default();
+        assert!(at.instruction.contains(mnemonic), "{} is no {text}", at.instruction);
+        let (written, read) = registers_named(text);
+        let mut behind = after.clone();
+        behind.extend(&written);
+        after.retain(|number| !written.contains(number));
+        after.extend(read);
+        assert_eq!(at.registers.general as usize, behind.len().max(after.len()), "{address:#x}: {text}\n{listing}");
+    }
+    assert!(live.iter().any(|at| at.registers.general >= 5), "no pressure: {listing}");
+}
+
 fn rejected(ptx: &str) -> Vec<Diagnostic> {
     let compiler = Compiler::builder().file_name("k.ptx").build().expect("right settings");
     match compiler.compile_ptx(ptx) {

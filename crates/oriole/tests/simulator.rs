@@ -2,7 +2,7 @@
 #![cfg(feature = "simulate")]
 
 use oriole::zerocopy::{FromBytes, Immutable, IntoBytes};
-use oriole::{CancelToken, Compiler, Cubin, FaultKind, KernelLaunch, LaunchError, Simulator};
+use oriole::{CancelToken, Compiler, Cubin, DebugInfo, FaultKind, KernelLaunch, LaunchError, Simulator};
 use std::time::{Duration, Instant};
 
 /// `out[i] = a * in[first + i] + bias[0] * 256 + bias[1]`, `i` the number of the thread.
@@ -235,6 +235,32 @@ fn memory_is_checked_on_request() {
     let line = AFFINE.lines().position(|line| line.contains("ld.global")).expect("it loads") as u32 + 1;
     assert_eq!(finding.access.source, Some(("k.ptx".to_owned(), line)));
     assert!(finding.to_string().contains(&format!("k.ptx:{line}")), "{finding}");
+}
+
+/// A cubin that was read from bytes says the lines of its own table, those of `.loc`; without one, none.
+#[test]
+fn cubins_from_bytes_have_the_lines_of_their_table() {
+    let with_loc = AFFINE
+        .replace(".visible .entry", ".file 1 \"/src/affine.cu\"\n.visible .entry")
+        .replace("ld.global.f32", ".loc 1 77 3\n ld.global.f32")
+        .replace("fma.rn.f32", ".loc 1 78 3\n fma.rn.f32");
+    for (debug, want) in [(DebugInfo::Lines, Some(("/src/affine.cu".to_owned(), 77))), (DebugInfo::None, None)] {
+        let compiler =
+            Compiler::builder().target("sm_90").file_name("k.ptx").debug_info(debug).build().expect("a target");
+        let bytes = compiler.compile_ptx(&with_loc).expect("it compiles").cubin.into_bytes();
+        let cubin = Cubin::from_bytes(bytes).expect("a cubin");
+        let simulator = Simulator::builder().check_memory(true).build(&cubin).expect("it loads");
+        let mut short = [0f32; 8];
+        let launch = affine(&simulator).in_out(&mut [0f32; 64]).input(&short).value(0f32).bytes(&[0u8; 2]).value(0i64);
+        let error = launch.launch(2, 32).expect_err("the input ends before");
+        let fault = error.fault().expect("it ran");
+        assert_eq!(fault.source, want, "{debug:?}");
+        assert_eq!(fault.to_string().contains("/src/affine.cu:77"), want.is_some(), "{fault}");
+        let launch =
+            affine(&simulator).in_out(&mut [0f32; 8]).output(&mut short).value(0f32).bytes(&[0u8; 2]).value(0i64);
+        let findings = launch.launch(1, 8).expect("it runs").findings;
+        assert_eq!(findings.first().expect("it reads what nobody wrote").access.source, want, "{debug:?}");
+    }
 }
 
 #[test]

@@ -27,14 +27,17 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Live:
-    """How many registers hold values at one instruction of a kernel as it was allocated; scheduling moves it afterwards."""
+    """How many registers hold values at one instruction of a kernel's own code, in the order of the cubin. What it calls and
+    padding are not among them."""
 
+    #: Byte offset of the instruction in the kernel's code.
+    offset: int
     #: The instruction in the text form of Oriole's intermediate representation.
     instruction: str
     #: Its line in the PTX, from 1, where it is known.
     line: Optional[int]
     #: General registers, uniform registers and predicates that hold a value before it or behind it, whichever are more. R1,
-    #: the stack pointer, does not count.
+    #: the stack pointer, does not count; one that is first written under a guard counts from where it was written before.
     registers: int
     uniform_registers: int
     predicates: int

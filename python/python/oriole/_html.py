@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence
 
 if TYPE_CHECKING:
-    from ._compile import Kernel
+    from ._compile import Kernel, Live
 
 _SECTION = "\n\t.section\t.text."
 
 #: An instruction of a listing: address, scheduling bits, text.
 _INSTRUCTION = re.compile(r"\s*/\*(?P<address>[0-9a-f]+)\*/ (?P<bits>\S+) (?P<text>.*) ;$")
+
+#: Columns of the code that say how many registers hold values.
+_LIVE = ("live registers", "uniform", "predicates")
 
 #: Columns of the table of kernels: heading, field.
 _RESOURCES = (
@@ -48,33 +51,27 @@ def document(
     rows = [_row("td", [str(getattr(kernel, field)) for _, field in _RESOURCES]) for kernel in listed]
     out = [f"<div><p>Oriole, {escape(target)}; sizes in bytes</p>", f"<table>{head}{''.join(rows)}</table>"]
     for kernel in listed:
-        code = _code(listing[kernel.name], lines[kernel.name])
-        live = _live(kernel) if kernel.live else ""
-        out.append(f"<details><summary><code>{escape(kernel.name)}</code></summary>{code}{live}</details>")
+        code = _code(listing[kernel.name], lines[kernel.name], kernel.live)
+        out.append(f"<details><summary><code>{escape(kernel.name)}</code></summary>{code}</details>")
     return "".join(out) + "</div>"
 
 
-def _code(listing: str, lines: Mapping[int, int]) -> str:
-    rows: List[str] = [_row("th", ["offset", "scheduling", "instruction", "PTX line"])]
+def _code(listing: str, lines: Mapping[int, int], live: Sequence[Live]) -> str:
+    """The listing; with the registers that hold values at each instruction, and the rows with most general ones in bold."""
+    at_offset = {at.offset: at for at in live}
+    peak = max((at.registers for at in live), default=0)
+    rows: List[str] = [_row("th", ["offset", "scheduling", "instruction", *(_LIVE if live else ()), "PTX line"])]
     for line in listing.strip().splitlines()[1:]:
         found = _INSTRUCTION.match(line)
-        if found is None:
-            rows.append(_row("td", ["", "", line.strip(), ""]))
-            continue
-        source = lines.get(int(found["address"], 16))
-        rows.append(_row("td", [found["address"], found["bits"], found["text"], "" if source is None else str(source)]))
-    return _table(rows)
-
-
-def _live(kernel: Kernel) -> str:
-    """The live registers, with the peak of the general ones in bold."""
-    peak = max(at.registers for at in kernel.live)
-    rows = [_row("th", ["registers", "uniform", "predicates", "instruction before scheduling", "PTX line"])]
-    for at in kernel.live:
-        counts = [str(at.registers), str(at.uniform_registers), str(at.predicates)]
-        row = _row("td", [*counts, at.instruction, "" if at.line is None else str(at.line)])
-        rows.append(row.replace("<tr>", "<tr style='font-weight: bold'>") if at.registers == peak else row)
-    return f"<p>Live registers: at most {peak}</p>{_table(rows)}"
+        offset = None if found is None else int(found["address"], 16)
+        at = None if offset is None else at_offset.get(offset)
+        words = ["", "", line.strip()] if found is None else [found["address"], found["bits"], found["text"]]
+        counts = [""] * len(_LIVE) if at is None else [str(at.registers), str(at.uniform_registers), str(at.predicates)]
+        source = None if offset is None else lines.get(offset)
+        row = _row("td", [*words, *(counts if live else ()), "" if source is None else str(source)])
+        is_peak = at is not None and at.registers == peak
+        rows.append(row.replace("<tr>", "<tr style='font-weight: bold'>") if is_peak else row)
+    return (f"<p>Live registers: at most {peak}</p>" if live else "") + _table(rows)
 
 
 def _table(rows: Iterable[str]) -> str:

@@ -105,8 +105,12 @@ fn source_program(debug: &DebugSpec) -> LineProgram {
 /// From code to lines of the PTX text.
 fn ptx_program(debug: &DebugSpec) -> LineProgram {
     let mut program = empty_program();
+    // Rows have to name a file that there is: `nvdisasm -gp` ends by a segmentation fault where they do not.
+    let root = program.default_directory();
+    let file = program.add_file(line_string(PTX_TEXT), root, None);
     for function in &debug.functions {
         add_sequence(&mut program, debug, function, |program, row| {
+            program.row().file = file;
             program.row().line = u64::from(row.ptx_line);
             true
         });

@@ -1,6 +1,7 @@
 //! The command line's grammar (docs/cli.md), for clap.
 
 use super::batch_args::{BatchArgs, CacheArgs, CacheCommandArgs, CompletionsArgs, GlobalArgs, ManArgs, TargetsArgs};
+use super::disasm_lines::LinesOf;
 use super::ptxas::Words;
 use super::run_args::RunArgs;
 use super::schedule_args::ScheduleArgs;
@@ -44,8 +45,10 @@ pub(crate) enum Command {
     )]
     Diff(DiffArgs),
     /// Show the SASS of a cubin, or of hexadecimal words.
-    #[command(after_help = "Examples:\n  oriole disasm kernel.cubin --control\n  \
-                            echo 00005800ff0477ac0fca00000000a800 | oriole disasm --arch sm_90 --hex -")]
+    #[command(
+        after_help = "Examples:\n  oriole disasm kernel.cubin --control\n  oriole disasm kernel.cubin --lines --source\n  \
+                            echo 00005800ff0477ac0fca00000000a800 | oriole disasm --arch sm_90 --hex -"
+    )]
     Disasm(DisasmArgs),
     /// Make a cubin from its assembly, or hexadecimal words from lines of SASS.
     #[command(after_help = "Examples:\n  oriole disasm --all k.cubin > k.sass\n  oriole asm k.sass -o k.cubin\n  \
@@ -385,8 +388,25 @@ pub(crate) struct DisasmArgs {
     /// Show stall counts, scoreboards and waits.
     #[arg(long)]
     pub(crate) control: bool,
+    /// Show where the line of the source changes, or with =ptx the line of the PTX: for a cubin with line tables, as
+    /// --lineinfo and -g make them.
+    #[arg(
+        long,
+        value_name = "OF",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "source",
+        conflicts_with = "hex"
+    )]
+    pub(crate) lines: Option<LinesOf>,
+    /// With --lines: show the text of the lines too, of files that are found and of the PTX that is in the cubin.
+    #[arg(long, requires = "lines")]
+    pub(crate) source: bool,
+    /// Print JSON.
+    #[arg(long, conflicts_with_all = ["hex", "control", "source"])]
+    pub(crate) json: bool,
     /// Write everything that the file holds, so that `oriole asm` makes the same file from it.
-    #[arg(long, conflicts_with_all = ["hex", "entry", "control"])]
+    #[arg(long, conflicts_with_all = ["hex", "entry", "control", "lines", "json"])]
     pub(crate) all: bool,
 }
 

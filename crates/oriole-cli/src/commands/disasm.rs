@@ -1,11 +1,12 @@
 //! `oriole disasm`.
 
 use super::args::DisasmArgs;
+use super::disasm_lines::Annotator;
 use super::failure::Failure;
-use super::files;
+use super::{disasm_json, files};
 use crate::commands::arch::parse_arch;
-use oriole_assembly::{control_text, list_functions};
-use oriole_cubin::Cubin;
+use oriole_assembly::{control_text, read_functions};
+use oriole_cubin::{Cubin, LineKind};
 use oriole_isa::{Arch, decode};
 use std::fmt::Write;
 use std::path::Path;
@@ -46,8 +47,24 @@ fn hex_line(line: &str, arch: Arch, control: bool) -> Result<String, String> {
     Ok(if control { format!("{} {text}", control_text(inst.control)) } else { text })
 }
 
+/// The code of the functions: for people, or for programs.
 fn listing(args: &DisasmArgs, bytes: &[u8]) -> Result<String, Failure> {
-    let cubin = Cubin::parse(bytes).map_err(|e| Failure::file(&args.input, e))?;
-    let code = list_functions(&cubin, &args.entry, args.control).map_err(|e| Failure::file(&args.input, e))?;
-    Ok(format!("\t.target\t{}\n{code}", cubin.target))
+    let rejected = |error: &dyn std::fmt::Display| Failure::file(&args.input, error);
+    let cubin = Cubin::parse(bytes).map_err(|error| rejected(&error))?;
+    let functions = read_functions(&cubin, &args.entry).map_err(|error| rejected(&error))?;
+    let table = args.lines.map(|of| of.table(&args.input, &cubin)).transpose()?;
+    if args.json {
+        // Lines that were not asked for are a gift: a damaged table of them is no error.
+        let lines = table.or_else(|| cubin.line_table(LineKind::Source).ok()).unwrap_or_default();
+        return Ok(format!("{:#}\n", disasm_json::document(&cubin, &functions, &lines)));
+    }
+    let mut lines = table.as_ref().map(|table| Annotator::new(&cubin, table, args.source));
+    let mut out = format!("\t.target\t{}\n", cubin.target);
+    for function in &functions {
+        lines.iter_mut().for_each(Annotator::begin);
+        out += &function.text(args.control, |inst| {
+            lines.as_mut().map_or_else(String::new, |lines| lines.above(function.section, inst.address))
+        });
+    }
+    Ok(out)
 }

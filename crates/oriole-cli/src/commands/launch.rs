@@ -3,9 +3,11 @@
 use super::failure::{Failure, usage};
 use super::run_args::RunArgs;
 use oriole_codegen::{LineTable, Meaning, ParameterType};
+use oriole_cubin::{Cubin, LineKind};
 use oriole_device::argument::{Argument, Bound};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
 use oriole_sim::{CheckReport, TimingReport};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// What a launch is given besides its options.
@@ -83,8 +85,29 @@ fn meaning(kind: &str) -> Meaning<'_> {
     }
 }
 
-/// The PTX line of the instruction at byte `pc` of the kernel.
-pub(crate) fn source_line(pc: u64, args: &RunArgs, lines: &LineTable) -> Option<SourceLine> {
-    let (_, loc) = lines.iter().find(|(at, _)| *at == pc)?;
-    Some(SourceLine { file: args.input.display().to_string(), line: loc.line })
+/// Where instructions come from: from lines of the PTX that was compiled, or what the line table of a cubin says.
+pub(crate) struct Lines<'a> {
+    args: &'a RunArgs,
+    cubin: &'a Cubin,
+    /// Of the kernel that was launched; empty where a cubin was given.
+    ptx: &'a LineTable,
+    /// The cubin's own, read when something asks for a line. A damaged one is as none: what is said of the launch matters.
+    own: OnceCell<oriole_cubin::LineTable>,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(args: &'a RunArgs, cubin: &'a Cubin, ptx: &'a LineTable) -> Lines<'a> {
+        Lines { args, cubin, ptx, own: OnceCell::new() }
+    }
+
+    /// The line of the instruction at byte `pc` of a function's section.
+    pub(crate) fn at(&self, function: &str, pc: u64) -> Option<SourceLine> {
+        if self.ptx.is_empty() {
+            let own = self.own.get_or_init(|| self.cubin.line_table(LineKind::Source).unwrap_or_default());
+            let found = own.in_code_of(self.cubin, function, pc)?;
+            return Some(SourceLine { file: found.file.to_owned(), line: found.line });
+        }
+        let (_, loc) = self.ptx.iter().find(|(at, _)| *at == pc && function == self.args.entry)?;
+        Some(SourceLine { file: self.args.input.display().to_string(), line: loc.line })
+    }
 }

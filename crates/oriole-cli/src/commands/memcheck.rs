@@ -2,9 +2,8 @@
 
 use super::failure::{Failure, usage};
 use super::files;
-use super::launch::source_line;
+use super::launch::Lines;
 use super::run_args::RunArgs;
-use oriole_codegen::LineTable;
 use oriole_sim::{CheckReport, Checks, Finding, Site};
 use serde_json::{Value, json};
 
@@ -23,11 +22,11 @@ pub(crate) fn parse(kinds: &str) -> Result<Checks, Failure> {
     Ok(checks)
 }
 
-/// Name the lines of the PTX in what has been found.
-pub(crate) fn add_lines(found: &mut CheckReport, args: &RunArgs, lines: &LineTable) {
+/// Name the lines in what has been found.
+pub(crate) fn add_lines(found: &mut CheckReport, lines: &Lines<'_>) {
     for finding in &mut found.findings {
-        for site in finding.earlier.iter_mut().chain([&mut finding.later]).filter(|site| site.function == args.entry) {
-            site.source = source_line(site.pc, args, lines);
+        for site in finding.earlier.iter_mut().chain([&mut finding.later]) {
+            site.source = lines.at(&site.function, site.pc);
         }
     }
 }

@@ -18,6 +18,8 @@ mod demo;
 mod diagnostics;
 mod diff;
 mod disasm;
+mod disasm_json;
+mod disasm_lines;
 mod elements;
 mod expect;
 mod failure;

@@ -1,7 +1,7 @@
 //! `oriole run --engine sim`: the SASS simulator.
 
 use super::failure::{Failure, rejected, usage};
-use super::launch::{Ended, Given, Launched, launch_of, source_line};
+use super::launch::{Ended, Given, Launched, Lines, launch_of};
 use super::memcheck;
 use super::run_args::RunArgs;
 use oriole_codegen::LineTable;
@@ -52,10 +52,11 @@ pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, given: &Given) -> Result<Sim
     Ok(Simulated { bound, memory, found, result })
 }
 
-/// The same, with the lines of the PTX that the code comes from.
+/// The same, with the lines that the code comes from; `lines` are those of the PTX, where that was compiled.
 pub(crate) fn run(args: &RunArgs, cubin: &Cubin, given: &Given, lines: &LineTable) -> Result<Launched, Failure> {
     let Simulated { bound, memory, mut found, result } = launch(args, cubin, given)?;
-    memcheck::add_lines(&mut found, args, lines);
+    let lines = Lines::new(args, cubin, lines);
+    memcheck::add_lines(&mut found, &lines);
     let end = match result {
         Ok(report) => Ok(Ended {
             printed: report.printed,
@@ -64,8 +65,9 @@ pub(crate) fn run(args: &RunArgs, cubin: &Cubin, given: &Given, lines: &LineTabl
             timing: report.timing,
         }),
         Err(RunError::Fault(mut fault)) => {
-            if fault.place.source.is_none() {
-                fault.place.source = source_line(fault.place.pc, args, lines);
+            let place = &mut fault.place;
+            if place.source.is_none() && !place.instruction.is_empty() {
+                place.source = lines.at(place.function.as_ref().unwrap_or(&place.kernel), place.pc);
             }
             Err(fault)
         }

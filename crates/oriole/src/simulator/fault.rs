@@ -89,8 +89,7 @@ impl Fault {
     fn new(mut fault: oriole_device::Fault, cubin: &Cubin) -> Fault {
         let place = &mut fault.place;
         if place.source.is_none() && !place.instruction.is_empty() {
-            let line = cubin.origin.line(&place.kernel, place.pc);
-            place.source = line.map(|(file, line)| oriole_device::SourceLine { file: file.to_owned(), line });
+            place.source = cubin.line(place.function.as_ref().unwrap_or(&place.kernel), place.pc);
         }
         let text = fault.to_string();
         let oriole_device::Fault { kind, place, printed } = fault;

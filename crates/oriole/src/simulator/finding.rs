@@ -46,8 +46,7 @@ pub struct MemoryAccess {
 impl Finding {
     pub(super) fn new(mut found: oriole_sim::Finding, cubin: &Cubin) -> Finding {
         for site in found.earlier.iter_mut().chain([&mut found.later]).filter(|site| site.source.is_none()) {
-            let line = cubin.origin.line(&site.function, site.pc);
-            site.source = line.map(|(file, line)| oriole_device::SourceLine { file: file.to_owned(), line });
+            site.source = cubin.line(&site.function, site.pc);
         }
         Finding {
             kind: found.kind.name(),
