@@ -8,9 +8,9 @@ use crate::graph::Graph;
 use crate::program::{Line, LineId, Program};
 use crate::report::CheckError;
 use oriole_cubin::{Cubin, Function};
-use oriole_isa::Arch;
 use oriole_isa::access::{SCOREBOARDS, Touch};
 use oriole_isa::latency::{self, Slot};
+use oriole_isa::{Arch, Opcode};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -119,7 +119,11 @@ fn of_function(program: &Program, graph: &Graph, function: &Function) -> Timelin
         let first = program.lines.get(block.first as usize);
         first.is_some_and(|line| Some(line.section) == section && range.contains(&line.address))
     });
-    let blocks = blocks.map(|block| of_block(program, block.first..block.end));
+    // What stands behind the code, up to the next multiple of 128 bytes.
+    let is_padding = |line: &Line| line.inst.opcode == Opcode::NOP;
+    let blocks = blocks.map(|block| block.first..block.end);
+    let blocks = blocks.filter(|lines| !program.lines[lines.start as usize..lines.end as usize].iter().all(is_padding));
+    let blocks = blocks.map(|lines| of_block(program, lines));
     Timeline { function: function.name.clone(), blocks: blocks.collect() }
 }
 

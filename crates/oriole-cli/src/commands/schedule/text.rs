@@ -33,7 +33,7 @@ pub(super) fn document(timelines: &[Timeline]) -> String {
 pub(super) fn said(block: &BlockTimeline, reason: Reason) -> String {
     let named = |of: usize| block.instructions.get(of).map_or_else(String::new, name);
     match reason {
-        Reason::Latency { of } => format!("result of {}", named(of)),
+        Reason::Latency { of } => format!("latency of {}", named(of)),
         Reason::StallCount => "stall count of the one before".to_owned(),
         Reason::Scoreboard { scoreboard, of, sources } => {
             format!("scoreboard {scoreboard}: {} of {}", if sources { "sources" } else { "result" }, named(of))
