@@ -16,8 +16,13 @@ pub enum CheckError {
     #[error("there are no latency tables for {0}")]
     Target(String),
     /// No such function.
-    #[error("no function '{0}'")]
-    NoFunction(String),
+    #[error("no function '{name}'; the cubin has: {}", known.join(", "))]
+    NoFunction {
+        /// The name that was asked for.
+        name: String,
+        /// The functions that there are.
+        known: Vec<String>,
+    },
     /// The dataflow takes too long.
     #[error("too many paths: the analysis was given up")]
     TooComplex,
@@ -48,7 +53,8 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
         return Err(CheckError::Target(cubin.target.to_string()));
     }
     if let Some(missing) = entries.iter().find(|name| !cubin.functions.iter().any(|f| f.name == **name)) {
-        return Err(CheckError::NoFunction(missing.clone()));
+        let known = cubin.functions.iter().map(|function| function.name.clone()).collect();
+        return Err(CheckError::NoFunction { name: missing.clone(), known });
     }
     let functions: Vec<&Function> =
         cubin.functions.iter().filter(|f| entries.is_empty() || entries.contains(&f.name)).collect();

@@ -10,5 +10,6 @@ mod pressure;
 mod product;
 mod report;
 mod statistics;
+mod temporary;
 mod timings;
 mod uniformity;
