@@ -36,6 +36,18 @@ def test_a_fault_has_its_place(saxpy: oriole.Compiled, check: bool) -> None:
     assert not y.any(), "the arrays are as they were"
 
 
+def test_a_fault_of_a_cubin_has_the_line_of_its_table() -> None:
+    located = SAXPY.replace(".visible .entry", '.file 1 "/src/wild.cu"\n.visible .entry').replace(
+        "    st.global.f32 [%y], %w;", "add.u64 %y, %y, 64;\n.loc 1 77 3\n    st.global.f32 [%y], %w;"
+    )
+    x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
+    for lineinfo, place in ((True, ("/src/wild.cu", 77)), (False, (None, None))):
+        cubin = oriole.compile(located, lineinfo=lineinfo).cubin
+        with pytest.raises(oriole.KernelFault) as caught:
+            oriole.launch(cubin, "saxpy", 2, 32, 1.0, x, y, 64)
+        assert (caught.value.file, caught.value.line) == place
+
+
 def test_a_race_is_found() -> None:
     compiled = oriole.compile(reduction(""))
     data, sums = np.ones(256, np.uint32), np.zeros(1, np.uint32)

@@ -1,7 +1,7 @@
 //! An ELF file as its tables and the bytes between them, nothing interpreted.
 
 use object::LittleEndian as LE;
-use object::elf::{FileHeader64, PT_LOAD, ProgramHeader64, SHT_NOBITS, SectionHeader64};
+use object::elf::{EM_CUDA, FileHeader64, PT_LOAD, ProgramHeader64, SHT_NOBITS, SectionHeader64};
 use object::pod::from_bytes;
 use oriole_cubin::{CubinError, Target};
 
@@ -49,6 +49,10 @@ pub(crate) struct File {
 impl File {
     pub(crate) fn parse(bytes: &[u8]) -> Result<File, CubinError> {
         let header: Header = *at(bytes, 0, "the ELF header")?;
+        let machine = header.e_machine.get(LE);
+        if machine != EM_CUDA {
+            return Err(CubinError::NotCuda { machine });
+        }
         let count = |number: object::U16<LE>| u64::from(number.get(LE));
         let segments = table(bytes, header.e_phoff.get(LE), count(header.e_phnum), "the program headers")?;
         let headers: Vec<SectionHeader> =

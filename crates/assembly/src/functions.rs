@@ -13,11 +13,13 @@ pub enum ListingError {
     #[error(transparent)]
     Target(#[from] oriole_isa::UnknownArch),
     /// The cubin has no function of that name.
-    #[error("no function '{0}'")]
-    NoFunction(
+    #[error("no function '{name}'; the cubin has: {}", known.join(", "))]
+    NoFunction {
         /// The name.
-        String,
-    ),
+        name: String,
+        /// The functions that there are.
+        known: Vec<String>,
+    },
 }
 
 /// The code of a function.
@@ -55,7 +57,8 @@ pub struct ListedInstruction {
 pub fn read_functions(cubin: &Cubin, names: &[String]) -> Result<Vec<ListedFunction>, ListingError> {
     let arch: Arch = cubin.target.to_string().parse()?;
     if let Some(missing) = names.iter().find(|name| !cubin.functions.iter().any(|f| f.name == **name)) {
-        return Err(ListingError::NoFunction(missing.clone()));
+        let known = cubin.functions.iter().map(|function| function.name.clone()).collect();
+        return Err(ListingError::NoFunction { name: missing.clone(), known });
     }
     let functions = cubin.functions.iter().filter(|function| wanted(function, names));
     Ok(functions.map(|function| read_function(cubin, function, arch)).collect())

@@ -16,8 +16,13 @@ pub enum CheckError {
     #[error("there are no latency tables for {0}")]
     Target(String),
     /// No such function.
-    #[error("no function '{0}'")]
-    NoFunction(String),
+    #[error("no function '{name}'; the cubin has: {}", known.join(", "))]
+    NoFunction {
+        /// The name that was asked for.
+        name: String,
+        /// The functions that there are.
+        known: Vec<String>,
+    },
     /// The dataflow takes too long.
     #[error("too many paths: the analysis was given up")]
     TooComplex,
@@ -43,15 +48,7 @@ pub struct Report {
 /// # Errors
 /// Where the target has no latency tables, a function does not exist, or the code is too tangled.
 pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
-    let arch = cubin.target.to_string().parse::<Arch>().map_err(|_| CheckError::Target(cubin.target.to_string()))?;
-    if arch < Arch::Sm70 {
-        return Err(CheckError::Target(cubin.target.to_string()));
-    }
-    if let Some(missing) = entries.iter().find(|name| !cubin.functions.iter().any(|f| f.name == **name)) {
-        return Err(CheckError::NoFunction(missing.clone()));
-    }
-    let functions: Vec<&Function> =
-        cubin.functions.iter().filter(|f| entries.is_empty() || entries.contains(&f.name)).collect();
+    let (arch, functions) = chosen(cubin, entries)?;
     let program = Program::new(cubin, arch);
     let graph = Graph::new(&program, cubin);
     let start = |f: &&Function| graph.block_at(program.at_file_section(f.section, f.offset)?);
@@ -75,4 +72,17 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
         findings,
         notes: checked.notes(),
     })
+}
+
+/// The target's instructions, and the functions that `entries` name: all if there are none.
+pub(crate) fn chosen<'c>(cubin: &'c Cubin, entries: &[String]) -> Result<(Arch, Vec<&'c Function>), CheckError> {
+    let arch = cubin.target.to_string().parse::<Arch>().map_err(|_| CheckError::Target(cubin.target.to_string()))?;
+    if arch < Arch::Sm70 {
+        return Err(CheckError::Target(cubin.target.to_string()));
+    }
+    if let Some(missing) = entries.iter().find(|name| !cubin.functions.iter().any(|f| f.name == **name)) {
+        let known = cubin.functions.iter().map(|function| function.name.clone()).collect();
+        return Err(CheckError::NoFunction { name: missing.clone(), known });
+    }
+    Ok((arch, cubin.functions.iter().filter(|f| entries.is_empty() || entries.contains(&f.name)).collect()))
 }

@@ -6,11 +6,11 @@
 
 use crate::graph::Graph;
 use crate::program::{Line, LineId, Program};
-use crate::report::CheckError;
+use crate::report::{CheckError, chosen};
 use oriole_cubin::{Cubin, Function};
+use oriole_isa::Opcode;
 use oriole_isa::access::{SCOREBOARDS, Touch};
 use oriole_isa::latency::{self, Slot};
-use oriole_isa::{Arch, Opcode};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -99,17 +99,10 @@ pub struct Bound {
 /// # Errors
 /// Where the target has no latency tables, or a function does not exist.
 pub fn timeline(cubin: &Cubin, entries: &[String]) -> Result<Vec<Timeline>, CheckError> {
-    let arch = cubin.target.to_string().parse::<Arch>().map_err(|_| CheckError::Target(cubin.target.to_string()))?;
-    if arch < Arch::Sm70 {
-        return Err(CheckError::Target(cubin.target.to_string()));
-    }
-    if let Some(missing) = entries.iter().find(|name| !cubin.functions.iter().any(|f| f.name == **name)) {
-        return Err(CheckError::NoFunction(missing.clone()));
-    }
+    let (arch, functions) = chosen(cubin, entries)?;
     let program = Program::new(cubin, arch);
     let graph = Graph::new(&program, cubin);
-    let chosen = cubin.functions.iter().filter(|f| entries.is_empty() || entries.contains(&f.name));
-    Ok(chosen.map(|function| of_function(&program, &graph, function)).collect())
+    Ok(functions.into_iter().map(|function| of_function(&program, &graph, function)).collect())
 }
 
 fn of_function(program: &Program, graph: &Graph, function: &Function) -> Timeline {

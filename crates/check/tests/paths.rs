@@ -137,7 +137,10 @@ fn code_that_is_not_reached_is_not_judged_and_words_that_are_none_are_named() {
         ModuleSpec { functions: vec![FunctionSpec::kernel("k", bytes, 8)], ..ModuleSpec::new(Target::new(80)) };
     let cubin = Cubin::parse(&write(&module).expect("a module")).expect("a cubin");
     assert_eq!(check(&cubin, &[]).expect("a known target").findings[0].kind, Kind::Unknown);
-    assert_eq!(check(&cubin, &["other".into()]).unwrap_err(), CheckError::NoFunction("other".into()));
+    assert_eq!(
+        check(&cubin, &["other".into()]).unwrap_err(),
+        CheckError::NoFunction { name: "other".into(), known: vec!["k".into()] }
+    );
 }
 
 /// 100,000 instructions: many blocks, many registers pending, in a time that grows no faster than the code.

@@ -2,8 +2,11 @@
 
 use oriole_cubin::image::{Bases, Image, NoExternals};
 use oriole_cubin::nvinfo::{self, Attribute, Value};
-use oriole_cubin::spec::{AddressSlot, FunctionSpec, ModuleSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec};
-use oriole_cubin::{Binding, Cubin, CubinError, Target, WriteError, reloc, write};
+use oriole_cubin::spec::{
+    AddressSlot, DebugSpec, FunctionLines, FunctionSpec, LineRow, ModuleSpec, ParamSpec, RelocSpec, SourcePlace,
+    SymbolSpec, VariableSpec,
+};
+use oriole_cubin::{Binding, Cubin, CubinError, LineKind, SourceLine, Target, WriteError, reloc, write};
 use proptest::prelude::*;
 
 fn module(target: Target) -> ModuleSpec {
@@ -27,8 +30,20 @@ fn module(target: Target) -> ModuleSpec {
         relocations: Vec::new(),
     }];
     module.address_table = vec![AddressSlot { symbol: "g".into(), addend: 0 }];
+    module.debug = Some(DebugSpec {
+        files: vec!["/src/a.cu".into()],
+        ptx: "ret;\n".into(),
+        functions: vec![FunctionLines { symbol: "k".into(), size: 128, rows: ROWS.to_vec() }],
+        ..DebugSpec::default()
+    });
     module
 }
+
+/// Lines of the kernel's code.
+const ROWS: [LineRow; 2] = [
+    LineRow { offset: 0, ptx_line: 1, source: Some(SourcePlace { file: 0, line: 30, column: 2 }) },
+    LineRow { offset: 48, ptx_line: 2, source: Some(SourcePlace { file: 0, line: 7, column: 0 }) },
+];
 
 fn small(sm: u32) -> Vec<u8> {
     write(&module(Target::new(sm))).unwrap()
@@ -40,7 +55,27 @@ fn exercise(bytes: &[u8]) -> Result<(), CubinError> {
     for function in &cubin.functions {
         let _ = cubin.code(function).len() + cubin.constant_banks_of(function).count();
     }
+    for table in [LineKind::Source, LineKind::Ptx].into_iter().filter_map(|kind| cubin.line_table(kind).ok()) {
+        let _ = cubin.functions.iter().filter_map(|function| table.at(function.section, function.offset)).count();
+    }
     Image::link(&cubin, Bases { code: 0x1000, global: u64::MAX - 0x1_0000 }, &NoExternals).map(drop)
+}
+
+/// What is written is read: the line of every instruction, and none behind the code.
+#[test]
+fn lines_come_back() {
+    let cubin = Cubin::parse(&small(90)).unwrap();
+    let section = cubin.kernel("k").unwrap().section;
+    let (source, ptx) = (cubin.line_table(LineKind::Source).unwrap(), cubin.line_table(LineKind::Ptx).unwrap());
+    let place = |file, line, column| Some(SourceLine { file, line, column });
+    for offset in (0..128).step_by(16) {
+        let at_first = offset < 48;
+        let (want, line) = if at_first { (place("/src/a.cu", 30, 2), 1) } else { (place("/src/a.cu", 7, 0), 2) };
+        assert_eq!(source.at(section, offset), want, "{offset}");
+        assert_eq!(ptx.at(section, offset), place(".nv_debug_ptx_txt", line, 0), "{offset}");
+    }
+    assert_eq!((source.at(section, 128), source.at(section + 1, 0)), (None, None));
+    assert_eq!(cubin.ptx_of(".nv_debug_ptx_txt").as_deref(), Some("ret;\n"));
 }
 
 #[test]

@@ -11,5 +11,6 @@ mod product;
 mod report;
 mod statistics;
 mod svg;
+mod temporary;
 mod timings;
 mod uniformity;

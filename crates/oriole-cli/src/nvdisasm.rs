@@ -1,6 +1,7 @@
 //! NVIDIA's disassembler as a judge of what we write: it reads every cubin of ours, or says what it refuses.
 //! It is for tests and measurements; nothing of the compiler needs it.
 
+use crate::temporary;
 use oriole_cubin::{Cubin, SectionKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -71,9 +72,9 @@ impl Nvdisasm {
 
     fn run(&self, options: &[&str], bytes: &[u8]) -> Result<Output, String> {
         let why = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let folder = temporary::folder()?;
         let file = folder.path().join("code");
-        std::fs::write(&file, bytes).map_err(|error| why(&file, error))?;
+        std::fs::write(&file, bytes).map_err(|error| format!("code for nvdisasm: {error}"))?;
         Command::new(&self.0).args(options).arg(&file).output().map_err(|error| why(&self.0, error))
     }
 }

@@ -20,6 +20,7 @@ mod limits;
 mod manual;
 mod memcheck;
 mod memcheck_seeds;
+mod mistakes;
 mod modules;
 mod nvptx;
 mod objects;

@@ -250,13 +250,13 @@ fn cubins_from_bytes_have_the_lines_of_their_table() {
         let bytes = compiler.compile_ptx(&with_loc).expect("it compiles").cubin.into_bytes();
         let cubin = Cubin::from_bytes(bytes).expect("a cubin");
         let simulator = Simulator::builder().check_memory(true).build(&cubin).expect("it loads");
-        let (mut short, mut out, mut few) = ([0f32; 8], [0f32; 64], [0f32; 8]);
+        let (mut out, mut short) = ([0f32; 64], [0f32; 8]);
         let launch = affine(&simulator).in_out(&mut out).input(&short).value(0f32).bytes(&[0u8; 2]).value(0i64);
         let error = launch.launch(2, 32).expect_err("the input ends before");
         let fault = error.fault().expect("it ran");
         assert_eq!(fault.source, want, "{debug:?}");
         assert_eq!(fault.to_string().contains("/src/affine.cu:77"), want.is_some(), "{fault}");
-        let launch = affine(&simulator).in_out(&mut few).output(&mut short).value(0f32).bytes(&[0u8; 2]).value(0i64);
+        let launch = affine(&simulator).in_out(&mut out).output(&mut short).value(0f32).bytes(&[0u8; 2]).value(0i64);
         let findings = launch.launch(1, 8).expect("it runs").findings;
         assert_eq!(findings.first().expect("it reads what nobody wrote").access.source, want, "{debug:?}");
     }

@@ -13,6 +13,7 @@ pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
     let bytes = files::read(&args.input)?;
     let text = String::from_utf8_lossy(&bytes);
     match (&args.output, &args.arch) {
+        (Some(_), _) if bytes.is_empty() => Err(Failure::file(&args.input, "the file is empty")),
         (Some(output), _) => {
             let cubin = oriole_assembly::assemble(&text).map_err(|e| Failure::file(&args.input, e))?;
             files::write(output, &cubin)

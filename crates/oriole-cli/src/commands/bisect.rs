@@ -9,6 +9,7 @@ use super::launch::{Given, check_types};
 use super::run_args::{Engine, RunArgs};
 use super::{compile, files, run, simulate};
 use crate::difference::changed_lines;
+use crate::temporary;
 use clap::Parser;
 use oriole_codegen::{Compiled, LastRun, Limit};
 use oriole_cubin::Cubin;
@@ -247,9 +248,9 @@ struct Trial {
 
 /// What a command that judges says of a cubin.
 fn fault_by(command: &str, cubin: &[u8]) -> Result<Option<String>, Failure> {
-    let folder = tempfile::tempdir().map_err(rejected)?;
+    let folder = temporary::folder().map_err(rejected)?;
     let path = folder.path().join("bisect.cubin");
-    std::fs::write(&path, cubin).map_err(|error| Failure::file(&path, error))?;
+    std::fs::write(&path, cubin).map_err(|error| rejected(format!("the cubin for the judge: {error}")))?;
     let mut shell = std::process::Command::new("sh");
     let shell = shell.args(["-c", command]).env("CUBIN", &path).stdin(Stdio::null()).stdout(Stdio::null());
     let status = shell.status().map_err(|error| rejected(format!("sh: {error}")))?;

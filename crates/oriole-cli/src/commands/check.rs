@@ -4,7 +4,6 @@ use super::args::CheckArgs;
 use super::failure::Failure;
 use super::files;
 use oriole_check::{Finding, Missing, Place, Report, check};
-use oriole_cubin::Cubin;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +13,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let (mut findings, mut out) = (0, String::new());
     for input in &args.inputs {
         let bytes = files::read(input)?;
-        let cubin = Cubin::parse(&bytes).map_err(|error| Failure::file(input, error))?;
+        let cubin = files::cubin(input, &bytes)?;
         let report = check(&cubin, &args.entry).map_err(|error| Failure::file(input, error))?;
         findings += report.findings.len();
         match args.json {

@@ -284,7 +284,7 @@ fn failure(path: &Path, text: Option<&str>, error: CompileError) -> Failure {
 
 fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {
     if let Some(folder) = &args.dump_all {
-        std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, e))?;
+        files::make_folder(folder)?;
         for dump in &compiled.dumps {
             files::write(&folder.join(phase_index::file_name(dump)), dump.text.as_bytes())?;
         }

@@ -56,12 +56,10 @@ fn read(folder: &Path) -> Result<Index, Failure> {
 
 /// The functions that are asked for, all of which have names that there are.
 fn chosen<'i>(index: &'i Index, args: &DiffArgs) -> Result<Vec<&'i FunctionEntry>, Failure> {
-    let known = |what: &str, name: &str, names: &[&str]| {
-        usage(format!("there is no {what} '{name}' in {}; there are: {}", args.folder.display(), names.join(" ")))
-    };
     let names: Vec<&str> = index.functions.iter().map(|function| function.function.as_str()).collect();
     if let Some(name) = args.function.iter().find(|name| !names.contains(&name.as_str())) {
-        return Err(known("function", name, &names));
+        let why = format!("no function '{name}'; the folder has: {}", names.join(", "));
+        return Err(Failure::file(&args.folder, why));
     }
     let functions = index.functions.iter();
     let functions = functions.filter(|entry| args.function.is_empty() || args.function.contains(&entry.function));
@@ -72,7 +70,8 @@ fn chosen<'i>(index: &'i Index, args: &DiffArgs) -> Result<Vec<&'i FunctionEntry
             phases.extend((!phases.contains(&step.phase.as_str())).then_some(step.phase.as_str()));
         }
         if !phases.contains(&name.as_str()) {
-            return Err(known("phase", name, &phases));
+            let known = phases.join(" ");
+            return Err(usage(format!("there is no phase '{name}' in {}; there are: {known}", args.folder.display())));
         }
     }
     Ok(functions)

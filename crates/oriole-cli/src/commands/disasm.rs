@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::{disasm_json, files};
 use crate::commands::arch::parse_arch;
 use oriole_assembly::{control_text, read_functions};
-use oriole_cubin::{Cubin, LineKind};
+use oriole_cubin::LineKind;
 use oriole_isa::{Arch, decode};
 use std::fmt::Write;
 use std::path::Path;
@@ -16,7 +16,10 @@ pub(crate) fn run(args: &DisasmArgs) -> Result<(), Failure> {
     let bytes = files::read(&args.input)?;
     let out = match (args.hex, args.all) {
         (true, _) => hex_lines(args, &bytes)?,
-        (_, true) => oriole_assembly::disassemble(&bytes).map_err(|e| Failure::file(&args.input, e))?,
+        (_, true) => {
+            files::is_elf(&args.input, &bytes)?;
+            oriole_assembly::disassemble(&bytes).map_err(|e| Failure::file(&args.input, e))?
+        }
         _ => listing(args, &bytes)?,
     };
     files::write(Path::new("-"), out.as_bytes())
@@ -50,7 +53,7 @@ fn hex_line(line: &str, arch: Arch, control: bool) -> Result<String, String> {
 /// The code of the functions: for people, or for programs.
 fn listing(args: &DisasmArgs, bytes: &[u8]) -> Result<String, Failure> {
     let rejected = |error: &dyn std::fmt::Display| Failure::file(&args.input, error);
-    let cubin = Cubin::parse(bytes).map_err(|error| rejected(&error))?;
+    let cubin = files::cubin(&args.input, bytes)?;
     let functions = read_functions(&cubin, &args.entry).map_err(|error| rejected(&error))?;
     let table = args.lines.map(|of| of.table(&args.input, &cubin)).transpose()?;
     if args.json {

@@ -2,12 +2,15 @@
 
 use super::failure::Failure;
 use super::unfinished::Listed;
+use oriole_cubin::Cubin;
 use std::ffi::CString;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+/// The first bytes of an ELF file.
+pub(crate) const ELF_MAGIC: &[u8] = b"\x7fELF";
 /// What `-` is as an input and as an output.
 const STDIN: &str = "/dev/stdin";
 const STDOUT: &str = "/dev/stdout";
@@ -21,7 +24,33 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         std::io::stdin().read_to_end(&mut bytes).map_err(|e| Failure::file(path, e))?;
         return Ok(bytes);
     }
-    std::fs::read(path).map_err(|e| Failure::file(path, format!("cannot be read: {e}")))
+    std::fs::read(path).map_err(|error| unreadable(path, &error))
+}
+
+/// A file that cannot be read.
+pub(crate) fn unreadable(path: &Path, why: &Error) -> Failure {
+    Failure::file(path, format!("cannot be read: {why}"))
+}
+
+/// The cubin in a file's bytes.
+pub(crate) fn cubin(path: &Path, bytes: &[u8]) -> Result<Cubin, Failure> {
+    is_elf(path, bytes)?;
+    Cubin::parse(bytes).map_err(|error| Failure::file(path, error))
+}
+
+/// Refuse what is no cubin by its first bytes.
+pub(crate) fn is_elf(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let why = match bytes {
+        [] => "the file is empty",
+        [..] if bytes.starts_with(ELF_MAGIC) => return Ok(()),
+        [..] => "not a cubin: it does not begin as an ELF file",
+    };
+    Err(Failure::file(path, why))
+}
+
+/// Make a folder, with those that it is in, where it is not there yet.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, format!("cannot be made: {error}")))
 }
 
 /// Refuse outputs that are a file which is read, or which another output is, by whatever name.

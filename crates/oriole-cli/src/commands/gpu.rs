@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::files;
-use super::launch::{Given, say_what_runs};
+use super::launch::{Given, say_what_runs, wrong_argument};
 use super::run_args::RunArgs;
 use crate::cuda::{DevicePointer, Driver, DriverError};
 use oriole_cubin::{Cubin, Param};
@@ -93,7 +93,7 @@ fn place(driver: &Driver, argument: &Argument, outputs: &mut Vec<Output>) -> Res
 }
 
 fn place_buffer(driver: &Driver, buffer: &Buffer, outputs: &mut Vec<Output>) -> Result<DevicePointer, Failure> {
-    let (array, mut bytes) = buffer.contents().map_err(|error| Failure::Usage(format!("error: {error}")))?;
+    let (array, mut bytes) = buffer.contents().map_err(wrong_argument)?;
     if let Some(size) = buffer.size.or(array.size()).and_then(|size| usize::try_from(size).ok()) {
         bytes.resize(size, 0);
     }

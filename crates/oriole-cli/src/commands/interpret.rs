@@ -1,8 +1,10 @@
 //! `oriole run --engine ptx`: the PTX interpreter.
 
+use super::arch::parse_arch;
 use super::failure::{Failure, rejected, usage};
-use super::launch::{Ended, Given, Launched, check_types, launch_of};
+use super::launch::{Ended, Given, Launched, check_types, launch_of, wrong_argument};
 use super::run_args::RunArgs;
+use super::{files, ptx};
 use oriole_device::argument;
 use oriole_device::{Fault, Memory, SourceLine};
 use oriole_interp::{Interpreter, Options, RunError};
@@ -19,8 +21,11 @@ pub(crate) struct Source {
 impl Source {
     /// Read and check it.
     pub(crate) fn new(args: &RunArgs, bytes: Vec<u8>) -> Result<Source, Failure> {
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Failure::file(&args.input, "--engine ptx needs PTX, which is text; this is something else"))?;
+        if bytes.starts_with(files::ELF_MAGIC) {
+            return Err(Failure::file(&args.input, "--engine ptx needs PTX; this is a cubin"));
+        }
+        args.arch.as_deref().map(parse_arch).transpose()?;
+        let text = ptx::text(&args.input, &bytes)?.to_owned();
         let module = oriole_ptx::load(&text).map_err(|errors| {
             let name = args.input.display().to_string();
             Failure::Rejected(SourceMap::new(&name, &text).render_all(&errors))
@@ -43,8 +48,8 @@ pub(crate) fn run(args: &RunArgs, source: &Source, given: &Given) -> Result<Laun
     for (name, bytes) in &given.globals {
         interpreter.set_variable(name, bytes, &mut memory).map_err(rejected)?;
     }
-    let slots = interpreter.parameters(&args.entry).map_err(rejected)?;
-    let bound = argument::bind(&given.arguments, &slots, &mut memory).map_err(usage)?;
+    let slots = interpreter.parameters(&args.entry).map_err(|error| Failure::file(&args.input, error))?;
+    let bound = argument::bind(&given.arguments, &slots, &mut memory).map_err(wrong_argument)?;
     let end = match interpreter.launch(&args.entry, &launch_of(args, &bound), &mut memory) {
         Ok(report) => Ok(Ended {
             warp_instructions: report.warp_instructions,

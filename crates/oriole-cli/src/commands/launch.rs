@@ -1,10 +1,11 @@
 //! What all engines of `oriole run` share: from options to a launch, and what a launch leaves.
 
 use super::failure::{Failure, usage};
+use super::files;
 use super::run_args::RunArgs;
 use oriole_codegen::{LineTable, Meaning, ParameterType};
 use oriole_cubin::{Cubin, LineKind};
-use oriole_device::argument::{Argument, Bound};
+use oriole_device::argument::{Argument, ArgumentError, Bound};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
 use oriole_sim::{CheckReport, TimingReport};
 use std::cell::OnceCell;
@@ -74,6 +75,14 @@ pub(crate) fn check_types(args: &RunArgs, kernels: &BTreeMap<String, Vec<Paramet
         }
     }
     Ok(())
+}
+
+/// That a file of an argument cannot be read is the input's fault, as with any other file; all else is wrong usage.
+pub(crate) fn wrong_argument(error: ArgumentError) -> Failure {
+    match error {
+        ArgumentError::File { path, source } => files::unreadable(&path, &source),
+        error => usage(error),
+    }
 }
 
 /// What the bits of `KIND:VALUE` mean.

@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory};
 /// Write `oriole.1`, and `oriole-COMMAND.1` for each command and each of its own.
 pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
     let folder = &args.folder;
-    std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, format!("cannot be made: {error}")))?;
+    files::make_folder(folder)?;
     let mut grammar = Cli::command();
     // Names such as `oriole-isa-show`, and the grammar of each command.
     grammar.build();

@@ -1,5 +1,6 @@
 //! `oriole nvptx`, and LLVM IR as the input of other commands.
 
+use super::arch::parse_arch;
 use super::args::{CodeArgs, FpContractArg, IrArgs, NvptxArgs};
 use super::diagnostics::{Record, Severity};
 use super::failure::Failure;
@@ -14,6 +15,7 @@ const DEFAULT_ARCH: &str = "sm_80";
 /// Compile a file and write the PTX.
 pub(crate) fn run(args: &NvptxArgs) -> Result<(), Failure> {
     files::keep_apart(inputs(&args.input, &args.ir), [args.output.as_path()])?;
+    args.arch.as_deref().map(parse_arch).transpose()?;
     let bytes = files::read(&args.input)?;
     let options = Options {
         ptx_version: args.ptx_version,
@@ -80,6 +82,9 @@ fn options(args: &IrArgs) -> Options {
 }
 
 fn compile(path: &Path, bytes: &[u8], arch: Option<&str>, ir: &IrArgs, options: Options) -> Result<Output, Failure> {
+    if bytes.is_empty() {
+        return Err(Failure::file(path, "the file is empty"));
+    }
     let name = path.display().to_string();
     let module = driver::read(bytes, &name).map_err(|error| unreadable(path, bytes, error))?;
     let arch = arch.or_else(|| driver::target_of(&module)).unwrap_or(DEFAULT_ARCH).to_owned();

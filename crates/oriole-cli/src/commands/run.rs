@@ -15,9 +15,6 @@ use oriole_sim::TimingReport;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The first bytes of an ELF file.
-pub(crate) const ELF_MAGIC: &[u8] = b"\x7fELF";
-
 /// Compile if need be, run the kernel, write its buffers.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     refuse_what_cannot_act(args)?;
@@ -35,8 +32,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         interpret::run(args, &source, &given)?
     } else {
         let (cubin, lines) =
-            if bytes.starts_with(ELF_MAGIC) { (bytes, LineTable::new()) } else { compile_ptx(args, &bytes)? };
-        let parsed = Cubin::parse(&cubin).map_err(|e| Failure::file(&args.input, e))?;
+            if bytes.starts_with(files::ELF_MAGIC) { (bytes, LineTable::new()) } else { compile_ptx(args, &bytes)? };
+        let parsed = files::cubin(&args.input, &cubin)?;
         check_target(args, &parsed)?;
         if args.engine == Engine::Gpu {
             return gpu::run(args, &cubin, &parsed, &given);

@@ -1,7 +1,7 @@
 //! `oriole run --engine sim`: the SASS simulator.
 
 use super::failure::{Failure, rejected, usage};
-use super::launch::{Ended, Given, Launched, Lines, launch_of};
+use super::launch::{Ended, Given, Launched, Lines, launch_of, wrong_argument};
 use super::memcheck;
 use super::run_args::RunArgs;
 use oriole_codegen::LineTable;
@@ -37,8 +37,8 @@ pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, given: &Given) -> Result<Sim
     for (name, bytes) in &given.globals {
         simulator.set_variable(name, bytes, &mut memory).map_err(rejected)?;
     }
-    let slots = simulator.parameters(&args.entry).map_err(rejected)?;
-    let mut bound = argument::bind(&given.arguments, &slots, &mut memory).map_err(usage)?;
+    let slots = simulator.parameters(&args.entry).map_err(|error| Failure::file(&args.input, error))?;
+    let mut bound = argument::bind(&given.arguments, &slots, &mut memory).map_err(wrong_argument)?;
     for setting in &args.bind {
         bind_object(setting, &mut bound, &mut memory)?;
     }

@@ -3,6 +3,7 @@
 
 use super::buffers::Argument;
 use crate::nvdisasm::Nvdisasm;
+use crate::temporary;
 use oriole_codegen::{CompileError, CompileOptions, FastCompile, compile};
 use oriole_cubin::{Cubin, Target};
 use oriole_device::{Launch, Memory};
@@ -180,7 +181,7 @@ fn interpreter(ptx: &str) -> Result<Engine, String> {
 
 /// ptxas's cubin of a module.
 fn assemble(tool: &Path, ptx: &str, target: Target, level: u8) -> Result<Vec<u8>, String> {
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let folder = temporary::folder()?;
     let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
     std::fs::write(&source, ptx).map_err(|error| error.to_string())?;
     let mut command = Command::new(tool);

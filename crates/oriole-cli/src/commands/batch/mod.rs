@@ -25,7 +25,7 @@ pub(super) fn run(args: &CompileArgs) -> Result<(), Failure> {
     let Some(folder) = &args.batch.out_dir else { return Err(usage("a batch needs --out-dir DIR")) };
     let jobs = plan(&args.input, folder)?;
     check(args, &jobs)?;
-    std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, format!("cannot be made: {error}")))?;
+    files::make_folder(folder)?;
     let cache = Cache::open(&args.cache)?;
     let batch = Batch { args, cache: cache.as_ref(), share: share(args.code.jobs, jobs.len()) };
     let progress = Progress::new(

@@ -1,5 +1,6 @@
 //! The files of a cache folder. What has none of these names is not the cache's and is left alone.
 
+use crate::temporary;
 use blake3::Hash;
 use std::io::Error;
 use std::os::unix::fs::PermissionsExt;
@@ -54,16 +55,7 @@ pub(super) fn compiler(stamp: &Hash) -> String {
 pub(super) fn unfinished(folder: &Path) -> Result<tempfile::NamedTempFile, Error> {
     // Readable by all whom the process's umask lets: a folder may serve several users.
     let mode = std::fs::Permissions::from_mode(0o666);
-    tempfile::Builder::new().prefix(PREFIX).suffix(PART).permissions(mode).tempfile_in(folder).map_err(cause)
-}
-
-/// The system's reason without the name of the temporary file, which says nothing to a user.
-pub(super) fn cause(error: Error) -> Error {
-    let source = error.get_ref().and_then(|inner| inner.source()).and_then(|source| source.downcast_ref::<Error>());
-    match source.and_then(Error::raw_os_error) {
-        Some(code) => Error::from_raw_os_error(code),
-        None => Error::from(error.kind()),
-    }
+    tempfile::Builder::new().prefix(PREFIX).suffix(PART).permissions(mode).tempfile_in(folder).map_err(temporary::cause)
 }
 
 #[cfg(test)]
