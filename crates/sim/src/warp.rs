@@ -176,7 +176,11 @@ impl Warp {
         self.group_slice += 1;
         counts.record(issued.op, issued.group, issued.active);
         if let (Some(values), Some(watch)) = (&mut self.warp_values, issued.op.watch.as_deref()) {
-            values.note(&self.state, watch, issued.active, issued.pc);
+            // Threads whose guard does not hold are there all the same: one that was elected writes for them, as ptxas has it
+            // (`@P0 R2UR.BROADCAST UR4, R6`).
+            if issued.active != 0 {
+                values.note(&self.state, watch, issued.group, issued.pc);
+            }
         }
         if let (Some(observer), Some(log)) = (machine.observer, block.log.as_deref()) {
             let (shared, barriers) = (&block.shared, &block.barriers);

@@ -66,12 +66,12 @@ impl WarpValues {
         Ok(())
     }
 
-    /// Note what an instruction of the threads `active` has written.
-    pub(crate) fn note(&mut self, state: &State, watch: &Watch, active: Mask, pc: u64) {
+    /// Note what an instruction has written to which the threads `together` have come together, whether their guard holds or not.
+    pub(crate) fn note(&mut self, state: &State, watch: &Watch, together: Mask, pc: u64) {
         for register in watch.writes() {
             let Some(at) = place(register) else { continue };
             let now = value(state, register);
-            (0..WARP).filter(|lane| active >> lane & 1 != 0).for_each(|lane| self.seen[at][lane] = now);
+            (0..WARP).filter(|lane| together >> lane & 1 != 0).for_each(|lane| self.seen[at][lane] = now);
             self.written_at[at] = pc;
         }
     }
