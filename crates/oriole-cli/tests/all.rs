@@ -11,6 +11,7 @@ mod diff;
 mod disassembly;
 mod errors;
 mod files;
+mod full_disk;
 mod fuzz;
 mod hopper;
 mod kernels;
