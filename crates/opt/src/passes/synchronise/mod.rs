@@ -85,8 +85,10 @@ fn synchronise(
         insert::save_barriers(func, used & CallBarriers::KEPT)?;
     }
     let waits = together::remove_waits(func, |block| uniformity.is_divergent(block));
-    // Barriers that are saved, and those of regions too deep for the file, are in registers of which nothing is known.
-    let known = (func.regs().len() == registers).then(|| (*uniformity).clone());
+    // Barriers that are saved, and those of regions too deep for the file, are in registers of which nothing is known; and where
+    // returns were joined, what they give back comes from several ways now.
+    let holds = returns.is_none() && func.regs().len() == registers;
+    let known = holds.then(|| (*uniformity).clone());
     Ok((changed.or(waits).or(Changed::when(used != 0)), known))
 }
 
