@@ -7,8 +7,8 @@ The files are those of ../shared/kernels/src, with the shim that stands in for C
 shim does not do); the shim leaves the functions of libdevice open, which every CUDA toolkit has. Each cubin has to have Oriole's note, and each launch runs on the strict simulator against
 ../shared/kernels/expected. Exit status 1 if anything is missing or wrong.
 """
-import argparse, concurrent.futures, os, pathlib, re, subprocess, sys, tempfile
-from launches import KERNELS, Tally, link_ptxas
+import concurrent.futures, os, pathlib, re, subprocess, sys, tempfile
+from launches import KERNELS, Tally, link_ptxas, parser
 
 # What the shim does not do.
 LEFT = ("textures", "half")
@@ -21,13 +21,10 @@ FAILED_BY_CLANG = ("simd_bytes", "spin_lock")
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--oriole", required=True)
-    parser.add_argument("--libdevice", required=True)
-    parser.add_argument("--clang", default="clang-19")
-    parser.add_argument("--targets", default="sm_80,sm_90")
-    parser.add_argument("--only", default="")
-    return parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--libdevice", required=True)
+    options.add_argument("--clang", default="clang-19")
+    return options.parse_args()
 
 
 def compiled(options, ptxas, target, file, cubin):

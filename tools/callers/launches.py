@@ -2,7 +2,7 @@
 
 The launches and what they compute are those of ../shared/kernels, where a clone has them beside it.
 """
-import os, pathlib, sys, types
+import argparse, os, pathlib, sys, types
 
 SHARED = pathlib.Path(__file__).resolve().parent.parent.parent.parent / "shared"
 KERNELS = SHARED / "kernels"
@@ -10,6 +10,15 @@ KERNELS = SHARED / "kernels"
 NOTE = b".note.oriole"
 sys.path.insert(0, str(SHARED / "tools"))
 sys.dont_write_bytecode = True
+
+
+def parser(documentation):
+    """The options that every caller's test has."""
+    options = argparse.ArgumentParser(description=documentation.split("\n")[0])
+    options.add_argument("--oriole", required=True)
+    options.add_argument("--targets", default="sm_80,sm_90")
+    options.add_argument("--only", default="")
+    return options
 
 
 def link_ptxas(oriole, folder):

@@ -13,8 +13,8 @@ test's own, where bin/ptxas is a link to Oriole. Three ways of nvcc are gone:
 With --cupy, a Python that has CuPy, its own `compile_using_nvcc` makes cubins in its two ways, whole and linked. Each cubin has to
 have Oriole's note. Exit status 1 if anything is missing or wrong.
 """
-import argparse, concurrent.futures, os, pathlib, re, struct, subprocess, sys, tempfile
-from launches import KERNELS, NOTE, Tally, link_ptxas
+import concurrent.futures, os, pathlib, re, struct, subprocess, sys, tempfile
+from launches import KERNELS, NOTE, Tally, link_ptxas, parser
 
 FUNCTION = """__device__ float gain[4] = {1, 2, 3, 4};
 __device__ __noinline__ float twice(float x) { return 2 * x * gain[1]; }
@@ -37,13 +37,10 @@ for path, options, steps in ((whole, (), False), (linked, ("--device-c",), True)
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--oriole", required=True)
-    parser.add_argument("--toolkit", required=True)
-    parser.add_argument("--targets", default="sm_80,sm_90")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--cupy")
-    return parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--toolkit", required=True)
+    options.add_argument("--cupy")
+    return options.parse_args()
 
 
 def shadow(toolkit, oriole, folder):

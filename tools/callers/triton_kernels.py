@@ -10,19 +10,16 @@ The cases are those of ../shared/kernels/triton/kernels.py. Each is compiled in 
 each cubin has to have Oriole's note: ptxas's own code has none, so what passes was compiled here. Each launch of a case then runs
 on the strict simulator, against ../shared/kernels/expected. Exit status 1 if anything is missing or wrong.
 """
-import argparse, os, re, sys, tempfile
-from launches import KERNELS, Tally, link_ptxas
+import os, re, sys, tempfile
+from launches import KERNELS, Tally, link_ptxas, parser
 
 # Architectures that get a suffix from Triton, so that the note of a target is found under its plain name.
 ARCHS = {"sm_80": 80, "sm_90": 90, "sm_100": 100}
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--oriole", required=True)
-    parser.add_argument("--targets", default="sm_80,sm_90")
-    parser.add_argument("--only", default="")
-    return parser.parse_args()
+    options = parser(__doc__)
+    return options.parse_args()
 
 
 def use(oriole, folder):

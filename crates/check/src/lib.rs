@@ -26,4 +26,4 @@ mod transfer;
 
 pub use finding::{Finding, Kind, Missing, Place};
 pub use report::{CheckError, Report, check};
-pub use timeline::{BlockTimeline, Bound, Issue, Reason, Timeline, timeline};
+pub use timeline::{BlockTimeline, Bound, Dependence, Issue, Reason, Timeline, timeline};

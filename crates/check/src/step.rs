@@ -4,7 +4,7 @@ use crate::program::{Condition, Line, LineId, Program};
 use crate::state::{Event, Events, LONGEST, OWN, Pending, State};
 use oriole_isa::access::{Register, SCOREBOARDS, Touch};
 use oriole_isa::latency::{self, Row, SET_TO_WAIT, Slot};
-use oriole_isa::{Inst, RegFile};
+use oriole_isa::{Arch, Inst, RegFile};
 
 /// Something that an instruction does too early.
 #[derive(Clone, Copy, Debug)]
@@ -142,11 +142,7 @@ impl<'p> Machine<'p> {
         writes: bool,
     ) -> (u8, impl Fn() -> Row + 'e) {
         let (earlier, arch) = (&self.program.lines[event.line as usize].inst, self.program.arch);
-        let cycles = match (event.is_write, writes) {
-            (true, false) => latency::raw(earlier, event.slot, later, touch.slot, arch),
-            (true, true) => latency::waw(earlier, event.slot, later, arch),
-            (false, _) => latency::war(earlier, event.slot, later, arch),
-        };
+        let cycles = cycles_between((earlier, event.slot, event.is_write), (later, touch.slot, writes), arch);
         let row = move || match (event.is_write, writes) {
             (true, false) => latency::raw_row(earlier, event.slot, later, touch.slot),
             (true, true) => latency::waw_row(earlier, event.slot, later, arch),
@@ -216,6 +212,20 @@ impl<'p> Machine<'p> {
             }
             true
         }) as u64;
+    }
+}
+
+/// Cycles of the tables from one instruction to a later one that names the same register: each with where it names it and whether
+/// it writes it.
+pub(crate) fn cycles_between(
+    (earlier, place, is_write): (&Inst, Slot, bool),
+    (later, slot, writes): (&Inst, Slot, bool),
+    arch: Arch,
+) -> u8 {
+    match (is_write, writes) {
+        (true, false) => latency::raw(earlier, place, later, slot, arch),
+        (true, true) => latency::waw(earlier, place, later, arch),
+        (false, _) => latency::war(earlier, place, later, arch),
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::graph::Graph;
 use crate::program::{Line, LineId, Program};
 use crate::report::{CheckError, chosen};
+use crate::step::cycles_between;
 use oriole_cubin::{Cubin, Function};
 use oriole_isa::Opcode;
 use oriole_isa::access::{SCOREBOARDS, Touch};
@@ -88,10 +89,33 @@ pub struct Bound {
     pub on: usize,
     /// The register.
     pub register: String,
-    /// `read`: of its result; `overwrite`: of a register that it writes; `write-after-read`: of one that it reads.
-    pub kind: &'static str,
+    /// What is done to the register.
+    pub kind: Dependence,
     /// The first cycle in which nothing of it would be in the way.
     pub from: u32,
+}
+
+/// What a later instruction does to a register that an earlier one names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dependence {
+    /// It reads what the earlier one writes.
+    Read,
+    /// It writes what the earlier one writes.
+    Overwrite,
+    /// It writes what the earlier one reads.
+    WriteAfterRead,
+}
+
+impl Dependence {
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dependence::Read => "read",
+            Dependence::Overwrite => "overwrite",
+            Dependence::WriteAfterRead => "write-after-read",
+        }
+    }
 }
 
 /// The timelines of the functions that `entries` name, or of all; with those that have sections of their own.
@@ -224,10 +248,11 @@ impl Walk<'_> {
         for (touch, writes) in both(later) {
             let Some(named) = self.named.get(&touch.register.index()) else { continue };
             for (on, place) in named.reads.iter().filter(|_| writes) {
-                bounds.push(self.bound(*on, later, touch, ("write-after-read", *place)));
+                bounds.push(self.bound((*on, *place), (later, touch), Dependence::WriteAfterRead));
             }
             if let Some((on, place)) = named.write {
-                bounds.push(self.bound(on, later, touch, (if writes { "overwrite" } else { "read" }, place)));
+                let kind = if writes { Dependence::Overwrite } else { Dependence::Read };
+                bounds.push(self.bound((on, place), (later, touch), kind));
             }
         }
         bounds.sort_by(|a, b| b.from.cmp(&a.from).then(a.on.cmp(&b.on)));
@@ -235,15 +260,16 @@ impl Walk<'_> {
         bounds
     }
 
-    fn bound(&self, on: usize, later: &Line, touch: &Touch, (kind, place): (&'static str, Slot)) -> Bound {
-        let (arch, earlier) = (self.program.arch, &self.line(on).inst);
-        let issued = self.issues[on].cycle;
-        let from = match (kind, latency::is_variable(earlier, arch)) {
-            ("write-after-read", true) => issued + UNTIL_READ,
-            (_, true) => self.issues[on].done.unwrap_or(issued),
-            ("write-after-read", false) => issued + u32::from(latency::war(earlier, place, &later.inst, arch)),
-            ("overwrite", false) => issued + u32::from(latency::waw(earlier, place, &later.inst, arch)),
-            (_, false) => issued + u32::from(latency::raw(earlier, place, &later.inst, touch.slot, arch)),
+    fn bound(&self, (on, place): (usize, Slot), (later, touch): (&Line, &Touch), kind: Dependence) -> Bound {
+        let (arch, earlier, issued) = (self.program.arch, &self.line(on).inst, self.issues[on].cycle);
+        let (is_write, writes) = (kind != Dependence::WriteAfterRead, kind != Dependence::Read);
+        let from = match (latency::is_variable(earlier, arch), is_write) {
+            (true, true) => self.issues[on].done.unwrap_or(issued),
+            (true, false) => issued + UNTIL_READ,
+            (false, _) => {
+                let cycles = cycles_between((earlier, place, is_write), (&later.inst, touch.slot, writes), arch);
+                issued + u32::from(cycles)
+            }
         };
         Bound { on, register: touch.register.to_string(), kind, from }
     }

@@ -25,7 +25,7 @@ fn stall_counts_are_explained_by_results() {
     let stalled: Vec<_> = blocks[0].instructions.iter().map(|issue| issue.stalled).collect();
     assert_eq!(stalled, [0, 3, 0, 2]);
     let bound = &blocks[0].instructions[1].bounds[0];
-    assert_eq!((bound.on, bound.register.as_str(), bound.kind, bound.from), (0, "R0", "read", 4));
+    assert_eq!((bound.on, bound.register.as_str(), bound.kind.name(), bound.from), (0, "R0", "read", 4));
     assert_eq!((blocks[0].address, blocks[0].cycles), (0, 13));
 }
 
@@ -55,7 +55,7 @@ fn sources_are_waited_for_less_long() {
     let issue = &blocks[0].instructions[1];
     assert_eq!(issue.reason, Some(Reason::Scoreboard { scoreboard: 3, of: 0, sources: true }));
     assert!(issue.cycle > 2 && issue.cycle < Opcode::LDG.estimate(), "{issue:?}");
-    assert_eq!((issue.bounds[0].kind, issue.bounds[0].register.as_str()), ("write-after-read", "R4"));
+    assert_eq!((issue.bounds[0].kind.name(), issue.bounds[0].register.as_str()), ("write-after-read", "R4"));
     assert_eq!(blocks[0].instructions[0].done, None);
 }
 

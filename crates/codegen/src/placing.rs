@@ -85,12 +85,14 @@ impl Placing<'_> {
         let survey = Survey::of(func, arch, &flow.live);
         let free = self.budget.capped(self.budget.of(survey.general_need()) as u16);
         let recomputable = Recomputable::new(func, arch, &flow);
-        let work = work_without_copies(func);
+        let mut work = None;
         for (need, most) in ROOMS {
             let Some(recomputing) = recomputable.plan(&free, need, &[]) else { continue };
             let mut roomy = func.clone();
             recomputing.carry_out(&mut roomy)?;
-            if work_without_copies(&roomy) <= most * work {
+            // Most functions have room: what they execute is not asked then.
+            let before = *work.get_or_insert_with(|| work_without_copies(func));
+            if work_without_copies(&roomy) <= most * before {
                 *func = roomy;
                 return Ok((None, None));
             }

@@ -7,7 +7,7 @@ use super::failure::{Failure, rejected, usage};
 use super::files;
 use super::schedule_args::ScheduleArgs;
 use clap::ValueEnum;
-use oriole_check::{Timeline, timeline};
+use oriole_check::{BlockTimeline, Timeline, timeline};
 use oriole_cubin::Cubin;
 use std::path::Path;
 
@@ -61,6 +61,11 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
 fn of(bytes: &[u8], entries: &[String]) -> Result<Vec<Timeline>, String> {
     let cubin = Cubin::parse(bytes).map_err(|error| error.to_string())?;
     timeline(&cubin, entries).map_err(|error| error.to_string())
+}
+
+/// All blocks, each with the name of its function.
+fn blocks(timelines: &[Timeline]) -> impl Iterator<Item = (&str, &BlockTimeline)> {
+    timelines.iter().flat_map(|one| one.blocks.iter().map(|block| (one.function.as_str(), block)))
 }
 
 /// What `oriole compile --schedule` writes of the cubin that it has made.

@@ -1,6 +1,7 @@
 //! Timelines as a drawing: for each block a row for each instruction, with the time that it is waited for, its issue, and until when
 //! its results come.
 
+use super::blocks;
 use super::text::said;
 use crate::svg::escaped;
 use oriole_check::{BlockTimeline, Issue, Timeline};
@@ -18,14 +19,13 @@ const ON_THE_WAY: &str = "#cfe2f3";
 const CRITICAL: &str = "#990000";
 
 pub(super) fn document(timelines: &[Timeline]) -> String {
-    let blocks = || timelines.iter().flat_map(|one| one.blocks.iter().map(move |block| (&one.function, block)));
-    let height: usize = blocks().map(|(_, block)| of(block)).sum::<usize>().max(1);
+    let height: usize = blocks(timelines).map(|(_, block)| of(block)).sum::<usize>().max(1);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" font-family=\"monospace\" \
          font-size=\"10\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n"
     );
     let mut top = 0;
-    for (function, block) in blocks() {
+    for (function, block) in blocks(timelines) {
         let _ = writeln!(out, "<g transform=\"translate(0,{top})\">");
         draw(&mut out, function, block);
         out.push_str("</g>\n");

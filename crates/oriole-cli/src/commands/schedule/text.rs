@@ -1,13 +1,13 @@
 //! Timelines as text, and what is said of one instruction.
 
+use super::blocks;
 use oriole_check::{BlockTimeline, Bound, Issue, Reason, Timeline};
 use std::fmt::Write;
 
 /// A table for each block. Instructions of the critical chain have a star.
 pub(super) fn document(timelines: &[Timeline]) -> String {
     let mut out = String::new();
-    for (function, block) in timelines.iter().flat_map(|one| one.blocks.iter().map(move |block| (&one.function, block)))
-    {
+    for (function, block) in blocks(timelines) {
         let count = block.instructions.len();
         let _ =
             writeln!(out, "{function}, block at {:#06x}: {count} instructions, {} cycles", block.address, block.cycles);
@@ -54,8 +54,7 @@ fn opcode(text: &str) -> &str {
 /// What the instruction at an address waits for and who waits for it; `None` if there is none.
 pub(super) fn explanation(timelines: &[Timeline], address: u64) -> Option<String> {
     let mut out = String::new();
-    for (function, block) in timelines.iter().flat_map(|one| one.blocks.iter().map(move |block| (&one.function, block)))
-    {
+    for (function, block) in blocks(timelines) {
         let Some(at) = block.instructions.iter().position(|issue| issue.address == address) else { continue };
         let issue = &block.instructions[at];
         let _ = writeln!(out, "{function}, {address:#06x}: {}", issue.text);
@@ -78,7 +77,7 @@ pub(super) fn explanation(timelines: &[Timeline], address: u64) -> Option<String
                     out,
                     "  is needed by {} ({} of {}): from cycle {}, it issues in {}, {slack} to spare",
                     name(later),
-                    bound.kind,
+                    bound.kind.name(),
                     bound.register,
                     bound.from,
                     later.cycle
@@ -92,5 +91,5 @@ pub(super) fn explanation(timelines: &[Timeline], address: u64) -> Option<String
 fn needs(block: &BlockTimeline, bound: &Bound, cycle: u32) -> String {
     let on = block.instructions.get(bound.on).map_or_else(String::new, name);
     let slack = cycle.saturating_sub(bound.from);
-    format!("{on} ({} of {}): from cycle {}, {slack} to spare", bound.kind, bound.register, bound.from)
+    format!("{on} ({} of {}): from cycle {}, {slack} to spare", bound.kind.name(), bound.register, bound.from)
 }
