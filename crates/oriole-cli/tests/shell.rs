@@ -27,7 +27,7 @@ fn completions() {
     assert!(read.status.success() && read.stderr.is_empty(), "{}", error_text(&read));
 }
 
-/// A page for each command that `oriole help` lists, with a title and its options.
+/// `oriole help` says what each command does, and there is a page for it, with a title and its options.
 #[test]
 fn manual_pages() {
     let scratch = Scratch::new();
@@ -37,6 +37,7 @@ fn manual_pages() {
     let mut count = 0;
     for line in commands.take_while(|line| line.starts_with("  ")) {
         let name = line.split_whitespace().next().expect("a command");
+        assert!(line.starts_with("   ") || line.split_whitespace().count() > 2, "nothing is said about `{name}`");
         if !line.starts_with("   ") && name != "help" {
             let page = scratch.read(format!("pages/oriole-{name}.1"));
             let page = String::from_utf8(page).expect("UTF-8");

@@ -68,6 +68,11 @@ pub(crate) enum Command {
     /// Prove that the control words of a cubin cover every dependence; list what is not covered.
     #[command(after_help = "Example:\n  oriole check kernel.cubin\n\nExit status 1 if anything is found.")]
     Check(CheckArgs),
+    /// Show when the instructions of a cubin issue, and what each of them waits for: one warp, block by block, by the control words and
+    /// the tables of latencies.
+    #[command(
+        after_help = "Example: oriole schedule k.cubin --entry saxpy, then --explain 0xd0 for the instruction at that address."
+    )]
     Schedule(ScheduleArgs),
     /// Test the compiler, the interpreter and the simulator by each other on random kernels.
     #[command(after_help = "Example:\n  oriole fuzz --count 1000 --seed 7 --arch sm_90 --ptxas /opt/cuda/bin/ptxas")]

@@ -4,12 +4,8 @@ use super::schedule::Form;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Show when the instructions of a cubin issue, and what each of them waits for: one warp, block by block, by the control words and
-/// the tables of latencies.
+/// Arguments of `oriole schedule`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: oriole schedule k.cubin --entry saxpy, then --explain 0xd0 for the instruction at that address."
-)]
 pub(crate) struct ScheduleArgs {
     /// A cubin, of Oriole's or of another compiler's; `-` is standard input.
     pub(crate) input: PathBuf,
