@@ -53,7 +53,7 @@ impl Figures {
     /// Of a function as it stands.
     fn new(func: &Function, arch: Arch, is_allocated: bool) -> Self {
         let flow = Flow::new(func);
-        let lengths = oriole_sched::block_cycles(func, arch, &flow.live);
+        let lengths = oriole_sched::block_cycles(func, arch, &flow.live, 0);
         let instructions = func.iter_insts().filter(|(_, inst)| func.emits_code(*inst)).count();
         Figures {
             instructions: instructions as u64,

@@ -1,14 +1,15 @@
 //! Order and registers of one function, and whether it is tried again ([`crate::tries`]).
 
 use crate::error::CompileError;
+use crate::throughput::{FAR, cycles_per_warp, latency};
 use crate::tries::Tries;
 use oriole_opt::knobs::Knobs;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_passes::{FastCompile, Settings};
 use oriole_regalloc::{
-    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, RegisterBudget, estimated_work, retest,
-    work_without_copies,
+    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, RegisterBudget, Wanted, estimated_work,
+    retest, work_without_copies,
 };
 use oriole_sched::{MOVE_CYCLES, Ordered, Survey, Usage, order_values};
 
@@ -29,6 +30,10 @@ const USUAL: Spare = Spare { own_need: OWN_NEED, less: 0, move_cycles: MOVE_CYCL
 /// Registers that stay for what lives within a block if no more than so much is executed for it, as a part of what is anyway: the
 /// first of these that is to be had.
 const ROOMS: [(u32, f32); 2] = [(OWN_NEED + 9, 1.01), (OWN_NEED + 3, 1.05)];
+/// Room for the loads of several rounds of a loop, where it costs little.
+const MUCH_ROOM: Wanted = Wanted { own_need: 28, dearest: 0.1 };
+/// How long the function with that room may take at most, as a part of what it takes without: what is estimated has to be worth it.
+const ROOMIER: f32 = 0.95;
 /// Instructions that are put in order and allocated once more at most for fewer spills, all tries together.
 pub(crate) const AGAIN: usize = 2048;
 /// With so many registers all warps run on every target.
@@ -71,7 +76,39 @@ impl Placing<'_> {
     pub(crate) fn order(&self, func: &mut Function) -> Result<Ordered, CompileError> {
         let flow = retest(func, None)?;
         let (flow, survey) = self.make_room(func, flow)?;
-        Ok(self.order_with(func, USUAL, flow, survey)?)
+        let roomier = self.roomier(func)?;
+        let ordered = self.order_with(func, USUAL, flow, survey)?;
+        let Some(mut other) = roomier else { return Ok(ordered) };
+        let of_other = self.order_with(&mut other, USUAL, None, None)?;
+        if self.cycles(&other, &of_other) > ROOMIER * self.cycles(func, &ordered) {
+            return Ok(ordered);
+        }
+        *func = other;
+        Ok(of_other)
+    }
+
+    /// The function with room for many loads at a time, where values that live through loops can be computed again behind them
+    /// for little. Most code is slower so (what is computed again is executed again): whether it pays is seen in its order.
+    fn roomier(&self, func: &Function) -> Result<Option<Function>, AllocError> {
+        if !self.retries.allowed || func.inst_count() > SHORT || !self.budget.capped(LEAST).may_be_short(func) {
+            return Ok(None);
+        }
+        let (arch, flow) = (self.allocator.arch(), Flow::new(func));
+        let survey = Survey::of(func, arch, &flow.live);
+        let free = self.budget.capped(self.budget.of(survey.general_need()) as u16);
+        let recomputable = Recomputable::new(func, arch, &flow);
+        let Some(recomputing) = recomputable.plan(&free, MUCH_ROOM, &[]) else { return Ok(None) };
+        let mut other = func.clone();
+        recomputing.carry_out(&mut other)?;
+        Ok(Some(other))
+    }
+
+    /// Cycles for each warp ([`cycles_per_warp`]) of a function that is in order, as if its loads came from far away.
+    fn cycles(&self, func: &Function, ordered: &Ordered) -> f32 {
+        let arch = self.allocator.arch();
+        let live = Flow::new(func).live;
+        let named = ordered.peak.map_or(LEAST, |peak| self.budget.of(peak) as u16);
+        cycles_per_warp(arch, named, work_without_copies(func), latency(func, arch, &live, FAR))
     }
 
     /// Compute again what lives through blocks where, with as many registers as cost no warps, little would be left for what lives
@@ -87,7 +124,7 @@ impl Placing<'_> {
         let recomputable = Recomputable::new(func, arch, &flow);
         let mut work = None;
         for (need, most) in ROOMS {
-            let Some(recomputing) = recomputable.plan(&free, need, &[]) else { continue };
+            let Some(recomputing) = recomputable.plan(&free, Wanted::of(need), &[]) else { continue };
             let mut roomy = func.clone();
             recomputing.carry_out(&mut roomy)?;
             // Most functions have room: what they execute is not asked then.

@@ -10,10 +10,15 @@ use oriole_ori::analysis::Liveness;
 use oriole_regalloc::weighted;
 use oriole_sched::block_cycles;
 
+/// Cycles that a load of global memory takes at least, by what is asked: for the first-level cache as the scheduler has it, or
+/// as if most of it came from farther.
+pub(crate) const NEAR: u32 = 0;
+pub(crate) const FAR: u32 = 150;
+
 /// Cycles that one warp takes if nobody else runs, in the order in which the function stands: its blocks', each as often as it is
-/// likely to execute.
-pub(crate) fn latency(func: &Function, arch: Arch, live: &Liveness) -> f32 {
-    let cycles = block_cycles(func, arch, live);
+/// likely to execute. A load of global memory takes `memory` at least.
+pub(crate) fn latency(func: &Function, arch: Arch, live: &Liveness, memory: u32) -> f32 {
+    let cycles = block_cycles(func, arch, live, memory);
     weighted(func, |block| cycles[block] as f32)
 }
 

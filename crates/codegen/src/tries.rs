@@ -4,11 +4,11 @@
 
 use crate::error::CompileError;
 use crate::placing::{AGAIN, Placing, Spare};
-use crate::throughput::{cycles_per_warp, latency};
+use crate::throughput::{NEAR, cycles_per_warp, latency};
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_ori::{Block, Function};
 use oriole_regalloc::{
-    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, Recomputing, estimated_work,
+    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, Recomputing, Wanted, estimated_work,
 };
 use oriole_sched::{Lower, Lowering, Ordered, Reordering, SourceOrder};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -268,7 +268,7 @@ impl<'a> Tries<'a> {
     /// What has to be computed again in the kept function so that there are no more registers than `cap`. In some blocks more
     /// may be known to be `missing`.
     fn recompute(&self, cap: u16, missing: &[(Block, u32)]) -> Option<Recomputing> {
-        self.recomputable.plan(&self.placing.budget.capped(cap), LOWER_NEED, missing)
+        self.recomputable.plan(&self.placing.budget.capped(cap), Wanted::of(LOWER_NEED), missing)
     }
 
     fn recomputed(&mut self, recomputing: &Recomputing) -> Result<usize, AllocError> {
@@ -308,8 +308,8 @@ impl<'a> Tries<'a> {
     fn is_fast(&self, func: &Function, work: f32, step: Step) -> bool {
         let Some(than) = step.than else { return true };
         let arch = self.placing.allocator.arch();
-        let kept = *self.latency.get_or_init(|| latency(self.kept, arch, &self.forms[KEPT].flow.live));
-        let lower = latency(func, arch, &Flow::new(func).live);
+        let kept = *self.latency.get_or_init(|| latency(self.kept, arch, &self.forms[KEPT].flow.live, NEAR));
+        let lower = latency(func, arch, &Flow::new(func).live, NEAR);
         cycles_per_warp(arch, step.cap, work, lower) <= than.most * cycles_per_warp(arch, than.named, than.work, kept)
     }
 }

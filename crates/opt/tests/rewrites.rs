@@ -192,7 +192,7 @@ fn random_functions() {
         "OriBackCopyPropagate",
         "OriPerformLiveDeadFourth",
     ];
-    random(random_function, 2_000, &phases);
+    random(random_function, 1_000, &phases);
 }
 
 /// What both ways of a branch compute is computed once, and the same.
@@ -251,7 +251,7 @@ fn nothing_dead_is_taken_on_trust() {
 /// Short functions, in which most instructions read what one before gave: where rules meet.
 #[test]
 fn instructions_that_follow_each_other() {
-    random(short_function, 40_000, &["GeneralOptimize", "ConvertAllMovPhiToMov"]);
+    random(short_function, 16_000, &["GeneralOptimize", "ConvertAllMovPhiToMov"]);
 }
 
 /// Each comparison with each way to combine its result with another predicate.

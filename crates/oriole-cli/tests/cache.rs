@@ -318,11 +318,11 @@ fn clearing_leaves_what_is_not_its_own() {
 }
 
 /// Eight processes at a time on one folder with a small bound, killed at random: no reader ever gets a wrong cubin. For
-/// `ORIOLE_STRESS_SECONDS`, 10 by default.
+/// `ORIOLE_STRESS_SECONDS`, 4 by default.
 #[test]
 fn killed_at_random() {
     const PROGRAMS: u32 = 24;
-    let seconds = std::env::var("ORIOLE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let seconds = std::env::var("ORIOLE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     let scratch = Scratch::new();
     for number in 0..PROGRAMS {
         scratch.write(&format!("k{number}.ptx"), kernel(&format!("k{number}"), number, 5 + 10 * number));

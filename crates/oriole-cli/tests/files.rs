@@ -140,7 +140,7 @@ fn signals_leave_no_temporary_file() {
                 .expect("oriole starts");
             let is_writing = || case.listing_names().iter().any(|name| name != "in.ptx");
             while !is_writing() && child.try_wait().expect("it is ours").is_none() {
-                std::thread::yield_now();
+                std::thread::sleep(Duration::from_micros(200));
             }
             let sent =
                 Command::new("kill").args(["-s", name, &child.id().to_string()]).output().expect("kill is there");

@@ -42,10 +42,15 @@ fn a_launch_that_takes_too_long() {
     }
 }
 
-/// Prints its text again and again.
-const PRINTS: &str = ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
-    .global .align 8 .b64 text[9] = {0x3736353433323130, 0x3736353433323130, 0x3736353433323130, 0x3736353433323130,
-    0x3736353433323130, 0x3736353433323130, 0x3736353433323130, 0x3736353433323130, 0};";
+/// A text of 1024 bytes, and what prints it.
+fn prints() -> String {
+    let words = ["0x3736353433323130"; 128].join(", ");
+    format!(
+        ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
+        .global .align 8 .b64 text[129] = {{{words}, 0}};"
+    )
+}
+/// Prints it again and again.
 const PRINT: &str = "mov.u64 %rd2, text; cvta.global.u64 %rd3, %rd2; mov.u32 %r2, 0;
     L: { .param .b64 f; .param .b64 a; .param .b32 o; st.param.b64 [f], %rd3; st.param.b64 [a], 0;
     call (o), vprintf, (f, a); }
@@ -54,11 +59,12 @@ const PRINT: &str = "mov.u64 %rd2, text; cvta.global.u64 %rd3, %rd2; mov.u32 %r2
 #[test]
 fn a_kernel_that_prints_too_much() {
     let words = ["output limit", "16777216 bytes", "kernel k"];
-    faults(PRINTS, PRINT, &[], u32::MAX, &words);
-    // 64 bytes in each of 300,000 blocks: none prints much.
-    faults(PRINTS, PRINT, &["--grid", "300000"], 1, &words);
+    let prints = prints();
+    faults(&prints, PRINT, &[], u32::MAX, &words);
+    // 1024 bytes in each of 20,000 blocks: none prints much.
+    faults(&prints, PRINT, &["--grid", "20000"], 1, &words);
     for engine in ["sim", "ptx"] {
-        let (status, text) = run(PRINTS, PRINT, engine, &[], 1000);
+        let (status, text) = run(&prints, PRINT, engine, &[], 1000);
         assert_eq!(status, Some(0), "{text}");
     }
 }

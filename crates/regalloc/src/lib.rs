@@ -49,7 +49,7 @@ pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
 pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
-pub use recompute::{OWN_NEED, Recomputable, Recomputing, recompute};
+pub use recompute::{OWN_NEED, Recomputable, Recomputing, Wanted, recompute};
 pub use retest::retest;
 pub use spill::SpillBytes;
 pub use weights::{estimated_work, weighted, work_without_copies};

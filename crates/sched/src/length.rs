@@ -3,14 +3,15 @@
 use crate::code::{ByRegister, Op};
 use crate::dependence::build;
 use crate::values::Values;
-use oriole_isa::Arch;
+use oriole_isa::{Arch, Space};
 use oriole_ori::analysis::Liveness;
 use oriole_ori::{Block, Function, InstId, SecondaryMap, entry_for_each};
 
 /// Cycles that one warp takes for each block, alone on a multiprocessor whose units are always free: an instruction issues when
 /// its operands are there, by the latencies that a scheduler may assume, one a cycle, and the block ends when the last has issued
-/// and what other blocks read of it has come.
-pub fn block_cycles(func: &Function, arch: Arch, live: &Liveness) -> SecondaryMap<Block, u32> {
+/// and what other blocks read of it has come. What is loaded of global memory takes `memory` cycles at least: how far away it is
+/// decides whether loads one behind the other matter.
+pub fn block_cycles(func: &Function, arch: Arch, live: &Liveness, memory: u32) -> SecondaryMap<Block, u32> {
     let mut values = Values::new(func, arch);
     let mut states = ByRegister::of(values.registers());
     let mut cycles = entry_for_each(func.blocks().len());
@@ -25,12 +26,16 @@ pub fn block_cycles(func: &Function, arch: Arch, live: &Liveness) -> SecondaryMa
                 continue;
             }
             now = earliest[at].max(now);
+            let estimate = op.opcode.estimate();
+            let comes = if Space::Global.meets(op.opcode.space()) { estimate.max(memory) } else { estimate };
             for edge in graph.edges.row(at) {
                 let to = &mut earliest[edge.to as usize];
-                *to = (now + edge.latency).max(*to);
+                let is_result = op.variable && edge.latency == estimate;
+                let latency = if is_result { comes } else { edge.latency };
+                *to = (now + latency).max(*to);
             }
             if op.variable && leaves_block(func, op, block, live) {
-                end = end.max(now + op.opcode.estimate());
+                end = end.max(now + comes);
             }
             now += 1;
         }

@@ -22,7 +22,7 @@ fn traces(function: &Function, forms: &Forms) -> Result<Vec<eval::Trace>, String
 fn random_functions_keep_their_results() {
     let (mut stores, mut ended) = (0, 0);
     let mut changes: HashMap<&str, usize> = HashMap::new();
-    for seed in 0..10_000 {
+    for seed in 0..3_000 {
         let mut built = random::function(seed);
         let before = built.dump();
         verify(&built.function, Stage::Ssa).unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{before}"));
@@ -46,8 +46,8 @@ fn random_functions_keep_their_results() {
         }
     }
     for pass in PASSES {
-        assert!(changes.get(pass.name).is_some_and(|&count| count > 100), "{} has hardly anything to do", pass.name);
+        assert!(changes.get(pass.name).is_some_and(|&count| count > 30), "{} has hardly anything to do", pass.name);
     }
     // The functions do something, and most of them come to an end.
-    assert!(stores > 100_000 && ended > 15_000, "{stores} stores, {ended} runs that ended");
+    assert!(stores > 30_000 && ended > 4_500, "{stores} stores, {ended} runs that ended");
 }

@@ -40,10 +40,26 @@ pub fn recompute(
         return Ok(flow);
     }
     let flow = flow.unwrap_or_else(|| Flow::new(func));
-    let recomputing = Recomputable::new(func, arch, &flow).plan(budget, own_need, &[]);
+    let recomputing = Recomputable::new(func, arch, &flow).plan(budget, Wanted::of(own_need), &[]);
     let Some(recomputing) = recomputing else { return Ok(Some(flow)) };
     recomputing.carry_out(func)?;
     Ok(None)
+}
+
+/// Room that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Registers that stay for what lives within a block.
+    pub own_need: u32,
+    /// Instructions that may be executed more, for each time that a register is free where one was missing.
+    pub dearest: f32,
+}
+
+impl Wanted {
+    /// So many registers, whatever it takes.
+    pub const fn of(own_need: u32) -> Self {
+        Wanted { own_need, dearest: f32::INFINITY }
+    }
 }
 
 /// A function in which values may be computed again, and what is known of it for any budget.
@@ -72,14 +88,14 @@ impl<'a> Recomputable<'a> {
 
     /// What [`recompute`] does; `None` if nothing is to be done, or can be. In some blocks more registers may be known to be
     /// `missing`.
-    pub fn plan(&self, budget: &RegisterBudget, own_need: u32, missing: &[(Block, u32)]) -> Option<Recomputing> {
+    pub fn plan(&self, budget: &RegisterBudget, wanted: Wanted, missing: &[(Block, u32)]) -> Option<Recomputing> {
         let func = self.func;
         if !budget.may_be_short(func) {
             return None;
         }
         let mut excess = self.through.get_or_init(|| through(func, self.flow)).clone();
         for block in func.layout() {
-            let room = budget.in_block(*block).saturating_sub(own_need);
+            let room = budget.in_block(*block).saturating_sub(wanted.own_need);
             excess[*block] = excess[*block].saturating_sub(room);
         }
         missing.iter().for_each(|(block, missing)| excess[*block] = excess[*block].max(*missing));
@@ -87,7 +103,7 @@ impl<'a> Recomputable<'a> {
             return None;
         }
         let facts = self.facts.get_or_init(|| Facts::new(func, self.arch, self.flow));
-        let chosen = Choice::new(func, facts).run(excess);
+        let chosen = Choice::new(func, facts).run(excess, wanted.dearest);
         if chosen.values.is_empty() {
             return None;
         }
@@ -186,12 +202,15 @@ impl<'a> Choice<'a> {
     }
 
     /// So that nowhere registers are missing, which are by `excess` now: the cheapest first.
-    fn run(mut self, excess: ByBlock) -> Chosen {
+    fn run(mut self, excess: ByBlock, dearest: f32) -> Chosen {
         self.excess = excess;
         let mut values: Vec<(f32, Value<'_>)> =
             self.values().into_iter().map(|value| (self.price(&value) / self.relief(&value), value)).collect();
         values.sort_by(|(a, left), (b, right)| a.total_cmp(b).then(left.reg.cmp(&right.reg)));
-        for (_, value) in values {
+        for (price, value) in values {
+            if price > dearest {
+                break;
+            }
             if value.lives_through.iter().any(|block| self.excess[*block] > 0) {
                 self.choose(value.reg, value.lives_through);
             }

@@ -1,6 +1,6 @@
 //! Copies of a loop's body, and the edges between them.
 
-use super::{Body, phi_values};
+use super::{Body, Rounds, phi_values};
 use crate::passes::induction::{read_instead, readers};
 use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, Operand, OperandKind, VReg};
 use rustc_hash::FxHashMap;
@@ -17,38 +17,101 @@ pub(super) fn unroll(func: &mut Function, body: &Body) -> Result<(), BuildError>
     };
     let read_outside = read_outside(func, block);
     let gate = func.edit().split_edge(entrance, block)?;
-    let rounds = func.edit().new_block()?;
-    let rest = func.edit().new_block()?;
+    let left = body.once.is_some().then(|| func.edit().split_edge(gate, block)).transpose()?;
+    let rounds = func.edit().new_block_after(gate)?;
+    let rest = func.edit().new_block_after(rounds)?;
     let exit = func.edit().split_edge(block, body.exit)?;
 
-    let starts = phi_values(func, block, gate);
-    let first =
-        starts.iter().find(|(value, _)| *value == body.counter.value).map_or(Operand::undef(), |(_, first)| *first);
-    let (limit, enough) = body.counter.gate(func, gate, first)?;
-    let copied = Copies::make(func, body, (gate, rounds), &starts)?;
-    let again = body.counter.again(func, rounds, copied.of(Operand::reg(body.counter.next)), limit)?;
+    let starts = phi_values(func, block, left.unwrap_or(gate));
+    let (limit, enough) = body.rounds.counter.gate(func, gate, first(&starts, &body.rounds))?;
+    let copied = Copies::make(func, body, (gate, rounds), body.rounds.copies, &starts)?;
+    copied.come_round(func, body, rounds);
+    let counted = copied.of(Operand::reg(body.rounds.counter.next));
+    let again = body.rounds.counter.again(func, rounds, counted, limit)?;
     let goes_on = Guard { pred: copied.value(body.goes_on.pred), ..body.goes_on };
+    let behind = left.unwrap_or(block);
     for (from, guard, to, other) in
-        [(gate, enough, rounds, block), (rounds, again, rounds, rest), (rest, goes_on, block, exit)]
+        [(gate, enough, rounds, behind), (rounds, again, rounds, rest), (rest, goes_on, behind, exit)]
     {
         branch(func, body.branch, from, guard, to);
         func.edit().set_succs(from, &[to, other]);
     }
-    for phi in func.phis(block).to_vec() {
-        let next = func.phi_inputs(phi).find(|(_, pred)| *pred == block).map_or(Operand::undef(), |(next, _)| next);
-        let left = copied.of(next);
-        func.edit().update(phi, |phi| phi.operands.extend([left, Operand::block(rest)]));
+    let mut ends = vec![(rest, copied)];
+    match (left, &body.once) {
+        (Some(left), Some(once)) => {
+            let starts = meet(func, body, left, (gate, &starts), (rest, &ends[0].1))?;
+            ends.push(once_more(func, body, once, left, &starts, exit)?);
+        }
+        _ => ends[0].1.go_on(func, body, rest),
     }
     for (value, readers) in read_outside {
         let met = register_like(func, value)?;
         let mut phi = Inst::phi(Operand::reg(met));
-        let last = copied.of(Operand::reg(value));
-        phi.operands.extend([Operand::reg(value), Operand::block(block), last, Operand::block(rest)]);
+        phi.operands.extend([Operand::reg(value), Operand::block(block)]);
+        for (end, copied) in &ends {
+            phi.operands.extend([copied.of(Operand::reg(value)), Operand::block(*end)]);
+        }
         let phi = func.edit().add(phi);
         func.edit().place(exit, 0, &[phi]);
         read_instead(func, &readers, value, met);
     }
     Ok(())
+}
+
+/// What the counter is when the loop begins.
+fn first(starts: &[(VReg, Operand)], rounds: &Rounds) -> Operand {
+    let of_counter = starts.iter().find(|(value, _)| *value == rounds.counter.value);
+    of_counter.map_or(Operand::undef(), |(_, first)| *first)
+}
+
+/// At the head of `left`, MovPhis of what the body's values are there: what they start with at the gate, or what the copies leave. The
+/// body, which `left` goes to, takes it from there.
+fn meet(
+    func: &mut Function,
+    body: &Body,
+    left: Block,
+    (gate, starts): (Block, &[(VReg, Operand)]),
+    (rest, copied): (Block, &Copies),
+) -> Result<Vec<(VReg, Operand)>, BuildError> {
+    let nexts = phi_values(func, body.block, body.block);
+    let mut met = Vec::with_capacity(starts.len());
+    for ((value, first), (_, next)) in starts.iter().zip(nexts) {
+        let reg = register_like(func, *value)?;
+        let mut phi = Inst::phi(Operand::reg(reg));
+        phi.operands.extend([*first, Operand::block(gate), copied.of(next), Operand::block(rest)]);
+        let phi = func.edit().add(phi);
+        func.edit().place(left, met.len(), &[phi]);
+        met.push((*value, Operand::reg(reg)));
+    }
+    for phi in func.phis(body.block).to_vec() {
+        let Some(value) = func[phi].operands[0].as_reg() else { continue };
+        let Some((_, now)) = met.iter().find(|(of, _)| *of == value) else { continue };
+        let at = func.phi_inputs(phi).position(|(_, pred)| pred == left);
+        func.edit().update(phi, |phi| at.into_iter().for_each(|at| phi.operands[1 + 2 * at] = *now));
+    }
+    Ok(met)
+}
+
+/// Behind `left`, where enough rounds are left for them, some copies that are executed once: the block that they are in, which goes
+/// on to the body or to the exit.
+fn once_more(
+    func: &mut Function,
+    body: &Body,
+    once: &Rounds,
+    left: Block,
+    starts: &[(VReg, Operand)],
+    exit: Block,
+) -> Result<(Block, Copies), BuildError> {
+    let block = func.edit().new_block_after(left)?;
+    let (_, enough) = once.counter.gate(func, left, first(starts, once))?;
+    branch(func, body.branch, left, enough, block);
+    func.edit().set_succs(left, &[block, body.block]);
+    let copied = Copies::make(func, body, (left, block), once.copies, starts)?;
+    let goes_on = Guard { pred: copied.value(body.goes_on.pred), ..body.goes_on };
+    branch(func, body.branch, block, goes_on, body.block);
+    func.edit().set_succs(block, &[body.block, exit]);
+    copied.go_on(func, body, block);
+    Ok((block, copied))
 }
 
 /// What the block gives, with those who read it in other blocks.
@@ -84,40 +147,53 @@ impl Copies {
     fn make(
         func: &mut Function,
         body: &Body,
-        (gate, rounds): (Block, Block),
+        (gate, to): (Block, Block),
+        copies: usize,
         starts: &[(VReg, Operand)],
     ) -> Result<Copies, BuildError> {
         let insts: Vec<InstId> = func.block_insts(body.block).to_vec();
-        let (phis, insts) = insts.split_at(func.phis(body.block).len());
+        let (_, insts) = insts.split_at(func.phis(body.block).len());
         let nexts = phi_values(func, body.block, body.block);
         let mut now = Copies(FxHashMap::default());
-        let mut heads: Vec<InstId> = Vec::with_capacity(phis.len());
         for (value, first) in starts {
             let head = register_like(func, *value)?;
             let mut phi = Inst::phi(Operand::reg(head));
             phi.operands.extend([*first, Operand::block(gate)]);
             let phi = func.edit().add(phi);
-            func.edit().place_last(rounds, phi);
-            heads.push(phi);
+            func.edit().place_last(to, phi);
             now.0.insert(*value, head);
         }
-        for round in 0..body.copies {
+        for round in 0..copies {
             for &inst in insts.iter().filter(|inst| **inst != body.branch) {
-                now.copy(func, inst, rounds)?;
+                now.copy(func, inst, to)?;
             }
-            if round + 1 < body.copies {
+            if round + 1 < copies {
                 let moved: Vec<(VReg, Operand)> = nexts.iter().map(|(value, next)| (*value, now.of(*next))).collect();
                 for (value, next) in moved {
-                    let next = in_value(func, rounds, value, next)?;
+                    let next = in_value(func, to, value, next)?;
                     now.0.insert(value, next);
                 }
             }
         }
-        for (phi, (_, next)) in heads.into_iter().zip(&nexts) {
-            let next = now.of(*next);
+        Ok(now)
+    }
+
+    /// The MovPhis of the block of the copies take what they leave when it comes round.
+    fn come_round(&self, func: &mut Function, body: &Body, rounds: Block) {
+        let nexts = phi_values(func, body.block, body.block);
+        for (phi, (_, next)) in func.phis(rounds).to_vec().into_iter().zip(nexts) {
+            let next = self.of(next);
             func.edit().update(phi, |phi| phi.operands.extend([next, Operand::block(rounds)]));
         }
-        Ok(now)
+    }
+
+    /// The body's MovPhis take from `block` what the copies leave.
+    fn go_on(&self, func: &mut Function, body: &Body, block: Block) {
+        for phi in func.phis(body.block).to_vec() {
+            let of_body = func.phi_inputs(phi).find(|(_, pred)| *pred == body.block);
+            let left = self.of(of_body.map_or(Operand::undef(), |(next, _)| next));
+            func.edit().update(phi, |phi| phi.operands.extend([left, Operand::block(block)]));
+        }
     }
 
     /// Append a copy of an instruction.

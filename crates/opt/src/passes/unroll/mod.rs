@@ -32,12 +32,22 @@ struct Body {
     branch: InstId,
     /// The loop goes on where this holds.
     goes_on: Guard,
-    counter: Counter,
+    rounds: Rounds,
+    /// Of what is left over, so many are executed once more, ahead of the body.
+    once: Option<Rounds>,
+}
+
+/// Rounds that are executed one behind the other.
+struct Rounds {
     copies: usize,
+    /// Tells whether so many are left.
+    counter: Counter,
 }
 
 /// So many words of global memory are on the way at once, at most, because a loop was unrolled: registers must hold them.
 const MOST_WORDS: usize = 30;
+/// With more of them half as many copies more, for what is left over, would find no registers: their values live beside those of the rounds.
+const MOST_WORDS_TWICE: usize = 16;
 /// Of loops with fewer loads the rounds are short: they are executed a few times, as a rule.
 const LEAST_LOADS: usize = 4;
 
@@ -85,10 +95,18 @@ impl Body {
         let (_, insts) = func.block_insts(block).split_at(func.phis(block).len());
         let plain = insts.iter().all(|inst| *inst == branch || may_be_copied(func, *inst));
         let short = insts.len() <= limit;
-        let copies = copies.min(MOST_WORDS / loaded_words(func, insts)?);
+        let words = loaded_words(func, insts)?;
+        let copies = copies.min(MOST_WORDS / words);
         let entrance = cfg.preds(block).iter().copied().find(|pred| *pred != block)?;
-        let counter = Counter::of(func, (block, entrance), goes_on, copies).filter(|_| plain && short && copies > 1)?;
-        Some(Body { block, exit, branch, goes_on, counter, copies })
+        if !plain || !short || copies < 2 {
+            return None;
+        }
+        let rounds = |copies| {
+            let counter = Counter::of(func, (block, entrance), goes_on, copies)?;
+            Some(Rounds { copies, counter })
+        };
+        let once = (words * copies <= MOST_WORDS_TWICE && copies > 3).then(|| rounds(copies / 2)).flatten();
+        Some(Body { block, exit, branch, goes_on, rounds: rounds(copies)?, once })
     }
 }
 
