@@ -3,10 +3,10 @@
 //! Addresses of 64 bits: base and offset add up exactly, modulo 2^64. Addresses of 32 bits (shared and
 //! local memory): modulo 2^32. Those of shared memory may multiply their base, as ptxas has them do before sm_90.
 
-use super::wide::WideSum;
+use super::wide::{WideSum, plain_summands};
 use super::{Cx, Rewrite, constant, source};
-use oriole_isa::{Arch, BaseScale, BaseSize, Field, LdcMode, Mul, Opcode, Role, ShiftDir};
-use oriole_ori::{BuildError, Inst, Operand, OperandKind, VReg};
+use oriole_isa::{Arch, BaseScale, BaseSize, Field, LdcMode, Mods, Mul, Opcode, Role, ShiftDir};
+use oriole_ori::{BuildError, Inst, Operand, OperandKind, RegType, VReg};
 use smallvec::smallvec;
 
 /// Base registers and their offsets.
@@ -138,6 +138,51 @@ fn narrow_address(cx: &Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
     let is_register = matches!(x.kind(), OperandKind::Reg(..) | OperandKind::Phys { .. }) && !x.has_flags();
     let value = constant(c)?;
     (is_register && cx.is_stable(x)).then_some((x, i64::from(value as i32)))
+}
+
+/// Where a 32-bit base is the sum of two registers and a constant for the sake of addresses alone, the constant goes into their
+/// offsets: what is at different distances from the same place then has one base.
+pub(super) fn three_summands(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    let Some((base_at, offset_at, summands, total)) = sum_of_three(cx, inst) else { return Ok(None) };
+    let base = cx.func.new_vreg(RegType::R)?;
+    let mut sum = Inst::neutral(Opcode::IADD3, Mods::new());
+    for (role, operand) in [(Role::D, Operand::reg(base)), (Role::A, summands[0]), (Role::B, summands[1])] {
+        sum.set_role(role, operand);
+    }
+    let mut new = inst.clone();
+    new.operands[base_at] = Operand::reg(base);
+    new.operands[offset_at] = Operand::imm_signed(total);
+    Ok((cx.is_legal(&sum) && cx.is_legal(&new)).then(|| smallvec![sum, new]))
+}
+
+/// The places of a base and its offset in an access, the registers whose sum with a constant the base is, and the offset from their
+/// sum.
+fn sum_of_three(cx: &Cx<'_>, inst: &Inst) -> Option<(usize, usize, [Operand; 2], i32)> {
+    ADDRESSES.into_iter().find_map(|(base, offset)| {
+        let (base_at, offset_at) = (inst.opcode.position(base)?, inst.opcode.position(offset)?);
+        let place = inst.operands[base_at];
+        let summands = plain_summands(cx.def_of(place)?)?;
+        let (constants, registers): (Vec<Operand>, Vec<Operand>) =
+            summands.into_iter().partition(|summand| constant(*summand).is_some());
+        let (&[added], Ok(registers)) = (constants.as_slice(), <[Operand; 2]>::try_from(registers)) else {
+            return None;
+        };
+        let added = i64::from(constant(added)? as i32);
+        let total = |inst: &Inst| {
+            let known = source(inst, offset)?.as_imm()? as i32;
+            let total = i64::from(known) + added;
+            (-cx.offset_limit..cx.offset_limit).contains(&total).then_some(total as i32)
+        };
+        let is_base = |user: &Inst| {
+            let alone = user.uses().filter(|(_, operand)| *operand == place).count() == 1;
+            alone && source(user, base) == Some(place) && has_wide_base(user) && total(user).is_some()
+        };
+        let lists = cx.func.def_use()?;
+        let few = lists.count(place.as_reg()?) <= MOST_READERS;
+        let stable = registers.iter().all(|register| cx.is_stable(*register));
+        let fits = stable && few && is_base(inst) && lists.users(place.as_reg()?).all(|user| is_base(&cx.func[user]));
+        fits.then_some((base_at, offset_at, registers, total(inst)?))
+    })
 }
 
 /// A base that is a multiple of a register for the sake of shared addresses alone is that register, scaled.

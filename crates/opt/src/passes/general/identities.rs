@@ -127,6 +127,16 @@ fn product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         Mul::LO if zero => Some(smallvec![sum_of(d, [c, Operand::rz()])]),
         Mul::HI if zero && c == Operand::rz() => Some(smallvec![mov(d, c)]),
         Mul::LO if constant(b) == Some(1) => Some(smallvec![sum_of(d, [a, c])]),
+        // As what is written as a shift, so that both are one expression, and sums take them in.
+        Mul::LO if c == Operand::rz() && !a.has_flags() => {
+            let count = constant(b).filter(|b| b.is_power_of_two())?.trailing_zeros();
+            let mods = [Field::SHIFT_DIR.is(ShiftDir::L), Field::SHIFT_TYPE.is(ShiftType::U32)];
+            let mut shift = Inst::neutral(Opcode::SHF, mods.into_iter().collect());
+            [(Role::D, d), (Role::A, a), (Role::B, word(count)), (Role::C, Operand::rz())]
+                .into_iter()
+                .for_each(|(role, operand)| shift.set_role(role, operand));
+            cx.is_legal(&shift).then(|| smallvec![shift])
+        }
         Mul::WIDE if zero && c == Operand::rz() => {
             let [lo, hi] = cx.pair(d)?;
             Some(smallvec![mov(lo.into(), c), mov(hi.into(), c)])

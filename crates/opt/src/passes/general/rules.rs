@@ -152,6 +152,7 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "narrow: products", at: At::Opcodes(&[O::IMAD]), reach: 0, apply: narrow::products },
     Rule { name: "bounds: places", at: At::Opcodes(&[O::LOP3, O::SHF, O::ISETP]), reach: 4, apply: bounds::places },
     Rule { name: "address: offsets", at: At::Addresses, reach: 3, apply: address::offsets },
+    Rule { name: "address: three summands", at: At::Addresses, reach: 1, apply: address::three_summands },
     Rule { name: "address: scale", at: At::Addresses, reach: 1, apply: address::scaled },
     Rule { name: "wide: shift to product", at: At::Opcodes(&[O::SHF]), reach: 2, apply: wide::shift_to_product },
     Rule { name: "wide: product and sum", at: At::Opcodes(&[O::IADD3]), reach: 4, apply: wide::product_and_sum },
