@@ -61,7 +61,7 @@ pub struct Options {
 pub fn schedule(func: &mut Function, arch: Arch, options: &Options) -> Result<MachineFunction, MachineError> {
     if options.reorder {
         prefetch::prefetch_constants(func, options.constant_lines);
-        pipes::balance_moves(func, arch);
+        pipes::balance(func, arch);
     }
     let (mut code, mut machine) = Code::new(func, arch)?;
     if options.reorder {

@@ -6,4 +6,5 @@ mod length;
 mod order;
 mod pace;
 mod paths;
+mod pipes;
 mod schedule;

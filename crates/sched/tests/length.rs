@@ -5,12 +5,17 @@ use oriole_ori::Function;
 use oriole_ori::analysis::Flow;
 use oriole_sched::block_cycles;
 
-/// Cycles of each block.
+/// Cycles of each block, where global memory answers as soon as a scheduler may assume.
 fn cycles(body: &str) -> Vec<u32> {
+    cycles_from(body, 0)
+}
+
+/// Cycles of each block, where global memory takes so many at least.
+fn cycles_from(body: &str, memory: u32) -> Vec<u32> {
     let registers: String = (0..12).map(|at| format!("  .reg %R{at}\n")).chain(["  .reg %P12\n".to_owned()]).collect();
     let text = format!(".function entry f\n  .frame local=0 spill=0 align=0\n{registers}{body}.end\n");
     let func: Function = text.parse().unwrap_or_else(|error| panic!("{error}: {text}"));
-    let cycles = block_cycles(&func, Arch::Sm80, &Flow::new(&func).live);
+    let cycles = block_cycles(&func, Arch::Sm80, &Flow::new(&func).live, memory);
     func.layout().iter().map(|block| cycles[*block]).collect()
 }
 
@@ -44,6 +49,18 @@ fn what_is_read_elsewhere_is_waited_for() {
     assert_eq!(cycles(&format!("bix0: -> bix1\n{load}bix1:\n{store}")), [estimate, 2]);
     let unread = store.replace("%R1", "%R2");
     assert_eq!(cycles(&format!("bix0: -> bix1\n{load}bix1:\n{unread}")), [1, 2]);
+}
+
+/// Memory that is farther away takes longer, and nothing else does: neither what is near nor sums.
+#[test]
+fn global_memory_may_be_farther_away() {
+    for (opcode, far) in [("LDG %R1, %R0, URZ, 0x0", true), ("LDS %R1, %R0, URZ, 0x0", false)] {
+        let body = format!("bix0:\n    {opcode}\n    STS %R0, URZ, 0x0, %R1\n    EXIT PT\n");
+        let [near] = cycles(&body)[..] else { panic!("one block") };
+        let [same] = cycles_from(&body, 5)[..] else { panic!("one block") };
+        let [later] = cycles_from(&body, 500)[..] else { panic!("one block") };
+        assert_eq!((same, later), (near, if far { 502 } else { near }), "{opcode}");
+    }
 }
 
 /// In SSA form a guarded write names what it leaves in place, behind the operands of the hardware.
