@@ -39,7 +39,7 @@ mod values;
 pub use before::{MOVE_CYCLES, Ordered, SourceOrder, Usage, order_values};
 pub use length::block_cycles;
 pub use lower::{Lower, Lowering, Reordering};
-pub use seed::{OrderSeed, SEED_BYTES};
+pub use seed::OrderSeed;
 pub use survey::Survey;
 
 use code::Code;

@@ -9,7 +9,7 @@
 pub struct OrderSeed(pub u64);
 
 /// Blocks whose order one byte decides are so far apart.
-pub const SEED_BYTES: u64 = 8;
+const BYTES: u64 = 8;
 /// By the last two bits of a byte: a height is off by so many binary places less than it has, at most, and by two cycles in any case.
 const PRECISION: [u32; 4] = [1, 3, 5, 7];
 /// So that those of the same height change places too.
@@ -18,7 +18,7 @@ const LEAST: u32 = 2;
 impl OrderSeed {
     /// Make the heights of a block's instructions (in cycles to its end) greater by chance.
     pub(crate) fn disturb(self, block: u64, heights: &mut [u32]) {
-        let byte = self.0 >> (8 * (block % SEED_BYTES)) & 0xff;
+        let byte = self.0 >> (8 * (block % BYTES)) & 0xff;
         if byte == 0 {
             return;
         }
