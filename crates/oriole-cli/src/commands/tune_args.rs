@@ -45,7 +45,7 @@ pub(crate) struct TuneArgs {
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Take the launches of this program from a manifest of `oriole test`; with plain -O3 they have to pass.
-    #[arg(long, value_name = "MANIFEST.toml", required_unless_present = "launch", conflicts_with_all = ["launch", "IrArgs"])]
+    #[arg(long, value_name = "MANIFEST.toml", conflicts_with_all = ["launch", "IrArgs"])]
     pub(crate) manifest: Option<PathBuf>,
     /// Only launches of the manifest with this in their name, as `oriole test --list` prints it.
     #[arg(long, value_name = "TEXT", requires = "manifest")]

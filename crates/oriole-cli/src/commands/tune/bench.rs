@@ -132,8 +132,6 @@ pub(super) struct Bench<'a> {
     bytes: &'a [u8],
     launches: &'a [Launch],
     clock: &'a Clock,
-    /// Host threads for each candidate.
-    threads: usize,
     expected: Vec<Expected>,
 }
 
@@ -147,9 +145,8 @@ impl<'a> Bench<'a> {
         launches: &'a [Launch],
         plain: &CodeArgs,
         clock: &'a Clock,
-        threads: usize,
     ) -> Result<(Bench<'a>, Code, Measured), Failure> {
-        let mut bench = Bench { input, bytes, launches, clock, threads, expected: Vec::new() };
+        let mut bench = Bench { input, bytes, launches, clock, expected: Vec::new() };
         let code = bench.compile_plain(plain)?;
         let mut measured = Measured { launches: Vec::new() };
         for launch in launches {
@@ -249,7 +246,7 @@ impl<'a> Bench<'a> {
             check: launch.run.check.clone().filter(|_| look == Look::Strict),
             max_instructions: launch.run.max_instructions.or(most),
             timeout: [launch.run.timeout, timeout].into_iter().flatten().min(),
-            threads: Some(self.threads),
+            threads: Some(1),
             ..launch.run.clone()
         }
     }

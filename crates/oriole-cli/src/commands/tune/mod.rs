@@ -10,9 +10,9 @@ mod search;
 mod space;
 
 use super::args::CodeArgs;
-use super::failure::{Failure, usage};
+use super::failure::{Failure, rejected, usage};
 use super::run_args::Engine;
-use super::side_by_side::share;
+use super::side_by_side::{STACK, share};
 use super::tune_args::TuneArgs;
 use super::{compile, files, nvptx};
 use bench::Bench;
@@ -20,6 +20,7 @@ use clock::Clock;
 use fastrand::Rng;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use launches::{Launch, launches};
+use rayon::ThreadPoolBuilder;
 use report::{Outcome, gain};
 use search::{Best, GENERATION, Search, Tried};
 use space::{Point, Space};
@@ -42,8 +43,9 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
     keep_files_apart(args, &base, &launches)?;
     let limit = args.seconds.or(args.trials.is_none().then_some(USUAL_TIME));
     let clock = Clock::start(limit)?;
-    let share = share(args.jobs, GENERATION);
-    let (bench, code, measured) = Bench::new((&args.input, &bytes), &launches, &base, &clock, share.each)?;
+    let at_a_time = share(args.jobs, GENERATION).at_a_time;
+    let workers = ThreadPoolBuilder::new().num_threads(at_a_time).stack_size(STACK).build().map_err(rejected)?;
+    let (bench, code, measured) = Bench::new((&args.input, &bytes), &launches, &base, &clock)?;
     let (target, plain) = (code.target(), (measured.clone(), code.registers.clone()));
     let space = Space::around(plain.1.iter().copied().max().unwrap_or(0), code.sm());
     let bar = bar(args, limit);
@@ -53,14 +55,14 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
         base: &base,
         clock: &clock,
         trials: args.trials.map(NonZeroU64::get),
-        at_a_time: share.at_a_time,
+        workers: &workers,
         watch: &|tried, best| {
             bar.set_position(args.trials.map_or(clock.elapsed().as_secs(), |_| tried.candidates));
             bar.set_message(state(tried, best, plain.0.cycles()));
         },
     };
     let start = Best { point: Point::default(), code, measured };
-    let (best, tried) = search.run(start, &mut Rng::with_seed(args.seed))?;
+    let (best, tried) = search.run(start, &mut Rng::with_seed(args.seed));
     bar.finish_and_clear();
     let outcome = Outcome {
         input: args.input.display().to_string(),
@@ -84,6 +86,9 @@ fn refuse_what_cannot_act(args: &TuneArgs) -> Result<(), Failure> {
         return Err(usage(format!(
             "--engine {name}: candidates are measured by the cycle model of sim, by nothing else"
         )));
+    }
+    if args.launch.is_empty() && args.manifest.is_none() {
+        return Err(usage("a launch behind -- or --manifest MANIFEST.toml is missing"));
     }
     if args.quiet && args.output.is_none() && args.report.is_none() {
         return Err(usage("-q: without -o and --report nothing would come of it"));

@@ -7,12 +7,11 @@ use super::bench::{Bench, Code, Measured, Reason, Refusal, Unfit};
 use super::clock::Clock;
 use super::space::{Point, Space};
 use crate::commands::args::CodeArgs;
-use crate::commands::failure::Failure;
-use crate::commands::side_by_side;
 use blake3::Hash;
 use fastrand::Rng;
+use rayon::ThreadPool;
+use rayon::prelude::*;
 use std::collections::{BTreeSet, HashSet};
-use std::sync::OnceLock;
 
 /// Candidates of a generation.
 pub(super) const GENERATION: usize = 8;
@@ -63,8 +62,8 @@ pub(super) struct Search<'a> {
     pub(super) clock: &'a Clock,
     /// Candidates in all.
     pub(super) trials: Option<u64>,
-    /// Candidates at a time.
-    pub(super) at_a_time: usize,
+    /// Threads, of a candidate each: the same ones all the time, since each that ends would leave memory behind ([`oriole_allocator`]).
+    pub(super) workers: &'a ThreadPool,
     /// Called behind each generation.
     pub(super) watch: &'a dyn Fn(&Tried, &Best),
 }
@@ -82,10 +81,7 @@ struct State {
 
 impl Search<'_> {
     /// Search from plain code on, which is the best at first.
-    ///
-    /// # Errors
-    /// Threads that cannot be had.
-    pub(super) fn run(&self, plain: Best, rng: &mut Rng) -> Result<(Best, Tried), Failure> {
+    pub(super) fn run(&self, plain: Best, rng: &mut Rng) -> (Best, Tried) {
         let cycles = plain.measured.cycles();
         let mut state = State {
             codes: HashSet::from([blake3::hash(&plain.code.bytes)]),
@@ -95,18 +91,18 @@ impl Search<'_> {
             best: plain,
         };
         for generation in self.space.alone().chunks(GENERATION) {
-            self.generation(&mut state, generation)?;
+            self.generation(&mut state, generation);
         }
-        self.together(&mut state, cycles)?;
+        self.together(&mut state, cycles);
         while !self.is_over(&state) {
             let points = self.around(&state, rng);
             if points.is_empty() {
                 break;
             }
-            self.generation(&mut state, &points)?;
+            self.generation(&mut state, &points);
         }
         state.best = self.simplified(state.best);
-        Ok((state.best, state.tried))
+        (state.best, state.tried)
     }
 
     fn is_over(&self, state: &State) -> bool {
@@ -114,17 +110,17 @@ impl Search<'_> {
     }
 
     /// What was better than plain code alone is added to the best, whichever of it is best with it, as long as that helps.
-    fn together(&self, state: &mut State, plain: u64) -> Result<(), Failure> {
+    fn together(&self, state: &mut State, plain: u64) {
         let helped = state.ranked.iter().take_while(|(cycles, _)| *cycles < plain);
         let helped: Vec<Point> = helped.map(|(_, point)| point.clone()).take(2 * GENERATION).collect();
         loop {
             let before = state.best.point.clone();
             let points: Vec<Point> = helped.iter().filter_map(|point| before.with(point)).collect();
             for generation in points.chunks(GENERATION) {
-                self.generation(state, generation)?;
+                self.generation(state, generation);
             }
             if state.best.point == before || self.is_over(state) {
-                return Ok(());
+                return;
             }
         }
     }
@@ -149,13 +145,13 @@ impl Search<'_> {
     }
 
     /// Try the points that are new, and take the best of them if it is better than all before.
-    fn generation(&self, state: &mut State, points: &[Point]) -> Result<(), Failure> {
-        let fresh = self.compiled(state, points)?;
+    fn generation(&self, state: &mut State, points: &[Point]) {
+        let fresh = self.compiled(state, points);
         let measured = self.each(&fresh, |(_, code)| match self.bench.measure(code) {
             Err(Unfit::Late) => None,
             Err(Unfit::Refused(refusal)) => Some(Err(refusal)),
             Ok(measured) => Some(Ok(measured)),
-        })?;
+        });
         let mut better: Vec<Best> = Vec::new();
         for ((point, code), measured) in fresh.into_iter().zip(measured) {
             match measured {
@@ -172,11 +168,10 @@ impl Search<'_> {
         }
         self.take_best(state, better);
         (self.watch)(&state.tried, &state.best);
-        Ok(())
     }
 
     /// Code that there was none like before, of the points that are new.
-    fn compiled(&self, state: &mut State, points: &[Point]) -> Result<Vec<(Point, Code)>, Failure> {
+    fn compiled(&self, state: &mut State, points: &[Point]) -> Vec<(Point, Code)> {
         let left = self.trials.map_or(u64::MAX, |trials| trials - state.tried.candidates);
         let mut new: Vec<&Point> = Vec::new();
         for point in points {
@@ -184,7 +179,7 @@ impl Search<'_> {
                 new.push(point);
             }
         }
-        let compiled = self.each(&new, |point| Some(self.bench.compile(&self.space.code(point, self.base))))?;
+        let compiled = self.each(&new, |point| Some(self.bench.compile(&self.space.code(point, self.base))));
         let mut fresh = Vec::new();
         for (point, code) in new.into_iter().zip(compiled) {
             let Some(code) = code else { continue };
@@ -196,7 +191,7 @@ impl Search<'_> {
             }
         }
         state.tried.codes += fresh.len() as u64;
-        Ok(fresh)
+        fresh
     }
 
     /// The first of those that are better that is proved to be right is the best from now on.
@@ -232,20 +227,10 @@ impl Search<'_> {
     }
 
     /// What comes of each, in order; nothing of what has not begun when the time is over.
-    fn each<T: Sync, R: Send + Sync>(
-        &self,
-        pieces: &[T],
-        work: impl Fn(&T) -> Option<R> + Sync,
-    ) -> Result<Vec<Option<R>>, Failure> {
-        let results: Vec<OnceLock<R>> = pieces.iter().map(|_| OnceLock::new()).collect();
-        side_by_side::each(pieces, self.at_a_time.min(pieces.len()), |number, piece| {
-            if !self.clock.is_over()
-                && let Some(result) = work(piece)
-            {
-                let _ = results[number].set(result);
-            }
-        })?;
-        Ok(results.into_iter().map(OnceLock::into_inner).collect())
+    fn each<T: Sync, R: Send>(&self, pieces: &[T], work: impl Fn(&T) -> Option<R> + Sync) -> Vec<Option<R>> {
+        let (clock, work) = (self.clock, &work);
+        let piece = |piece: &T| if clock.is_over() { None } else { work(piece) };
+        self.workers.install(|| pieces.par_iter().with_max_len(1).map(piece).collect())
     }
 }
 
