@@ -56,11 +56,11 @@ pub(crate) fn behind_dashes(input: &Path, words: &[String], measures: bool) -> R
     let cli = Cli::try_parse_from(words).map_err(|error| usage(format!("the launch behind --: {error}")))?;
     // These words begin with `run`.
     let Command::Run(mut args) = cli.command else { return Err(usage("the launch behind -- is none")) };
-    args.timing |= measures;
-    run::refuse_what_cannot_act(&args)?;
     if args.engine != Engine::Sim || args.arch.is_some() {
         return Err(usage("the launch behind -- is simulated, for the target of the code: no --engine, no --arch"));
     }
+    args.timing |= measures;
+    run::refuse_what_cannot_act(&args)?;
     let arguments: Result<_, _> = args.args.iter().map(|argument| Argument::parse(argument)).collect();
     let given = Given { arguments: arguments.map_err(usage)?, globals: run::globals(&args)? };
     Ok((args, given))

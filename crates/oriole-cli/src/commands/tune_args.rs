@@ -48,7 +48,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "MANIFEST.toml", conflicts_with_all = ["launch", "IrArgs"])]
     pub(crate) manifest: Option<PathBuf>,
     /// Only launches of the manifest with this in their name, as `oriole test --list` prints it.
-    #[arg(long, value_name = "TEXT", requires = "manifest")]
+    #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
     /// What to make of LLVM IR.
     #[command(flatten)]

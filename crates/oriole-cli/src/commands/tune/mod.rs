@@ -90,6 +90,9 @@ fn refuse_what_cannot_act(args: &TuneArgs) -> Result<(), Failure> {
     if args.launch.is_empty() && args.manifest.is_none() {
         return Err(usage("a launch behind -- or --manifest MANIFEST.toml is missing"));
     }
+    if args.filter.is_some() && args.manifest.is_none() {
+        return Err(usage("--filter: chooses launches of a --manifest"));
+    }
     if args.quiet && args.output.is_none() && args.report.is_none() {
         return Err(usage("-q: without -o and --report nothing would come of it"));
     }
