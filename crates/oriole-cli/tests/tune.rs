@@ -136,19 +136,6 @@ fn what_leaves_something_else_is_refused() {
     assert_eq!(measured(&scratch, "best.cubin").1, plain);
 }
 
-/// Code has other places when its length is another: a table of them in memory is no difference.
-#[test]
-fn places_in_the_code_may_be_others() {
-    let table = ".func (.param .u32 r) twice(.param .u32 p) {\n.reg .b32 %a;\nld.param.u32 %a, [p];\nadd.u32 %a, %a, %a;\n\
-                 st.param.u32 [r], %a;\nret;\n}\n.global .u64 table[1] = { twice };\n";
-    let ptx = chains([""; 2]).replacen(".visible", &format!("{table}.visible"), 1);
-    let ptx = ptx.replacen("mov.u32 %r2, 0;", "mov.u32 %r2, 0;\nmov.u64 %rd6, table;\nld.global.u64 %rd7, [%rd6];", 1);
-    let scratch = scratch(&ptx);
-    let report = tuned(&scratch, "--trials 60");
-    assert!(report["codes"].as_u64() > Some(5), "{report:#}");
-    assert_eq!(report["refused"], Value::Array(Vec::new()));
-}
-
 #[test]
 fn where_nothing_is_better_plain_code_stays() {
     let scratch = Scratch::with_three();

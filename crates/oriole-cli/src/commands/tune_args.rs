@@ -7,13 +7,16 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Look for the options with which launches of a kernel take the fewest cycles: orders, unrolling, registers, knobs, passes.
+/// Behind the options in its help.
+pub(crate) const EXAMPLES: &str = "Examples:
+  oriole tune k.ptx --arch sm_90 -o k.cubin -- --entry k --grid 64 --block 256 in:a.bin out:c.bin:65536
+  oriole tune k.ptx --trials 200 --report tuned.json -o k.cubin --manifest kernels.toml --filter large
+
+Code counts if the launches leave what they leave with plain -O3, bit for bit, on the strict simulator too, and `oriole check`
+finds nothing. docs/tuning.md says more.";
+
+/// Arguments of `oriole tune`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-                        oriole tune k.ptx --arch sm_90 -o k.cubin -- --entry k --grid 64 --block 256 in:a.bin out:c.bin:65536\n  \
-                        oriole tune k.ptx --trials 200 --report tuned.json -o k.cubin --manifest kernels.toml --filter large\n\n\
-                        Code counts if the launches leave what they leave with plain -O3, bit for bit, on the strict simulator,\n\
-                        and `oriole check` finds nothing. docs/tuning.md says more.")]
 pub(crate) struct TuneArgs {
     /// PTX, or LLVM assembly or bitcode.
     pub(crate) input: PathBuf,

@@ -154,7 +154,7 @@ impl<'a> Bench<'a> {
             let report = plain_report(launch, &simulated)?;
             let timed = timed(report).map_err(|message| rejected(format!("plain -O3, {}: {message}", launch.name)))?;
             measured.launches.push(timed);
-            let left = Left::by(&simulated.memory, &report.printed, &code.cubin);
+            let left = Left::by(&simulated.memory, &report.printed);
             let instructions = report.statistics.warp_instructions;
             bench.expected.push(Expected { left, instructions });
             let strict = simulate::launch(&bench.run_args(launch, Look::Strict, None), &code.cubin, &launch.given)?;
@@ -230,7 +230,7 @@ impl<'a> Bench<'a> {
             }
             Err(error) => return Err(refused(Reason::Fault, error)),
         };
-        match Left::by(&memory, &report.printed, &code.cubin).difference(&expected.left) {
+        match Left::by(&memory, &report.printed).difference(&expected.left) {
             Some(difference) => Err(refused(Reason::Differs, format!("{}: {difference}", launch.name))),
             None => Ok(report),
         }

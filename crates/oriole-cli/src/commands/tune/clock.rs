@@ -41,6 +41,11 @@ impl Clock {
         self.interrupted.load(Ordering::Relaxed) || self.left().is_some_and(|left| left.is_zero())
     }
 
+    /// Whether what is left to do at the end takes too long, too: a tenth of the time.
+    pub(super) fn is_far_over(&self) -> bool {
+        self.limit.is_some_and(|limit| self.elapsed() > limit + limit / 10)
+    }
+
     /// Whether someone wanted an end.
     pub(super) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)

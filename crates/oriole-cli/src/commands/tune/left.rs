@@ -1,25 +1,23 @@
 //! What a launch leaves, as far as two codes of one program have to agree in it.
 
 use blake3::Hash;
-use oriole_cubin::{Cubin, SectionKind};
 use oriole_device::{Allocation, Heap, Memory};
-use oriole_sim::{Options, Simulator};
 use std::sync::atomic::Ordering;
 
-/// What it has printed, and each piece of memory that was there before it.
+/// What it has printed, and all memory that is not the kernel's own.
 #[derive(PartialEq, Eq)]
 pub(super) struct Left {
     printed: Vec<u8>,
-    /// By name: the contents' hash; of variables of the module that of the words that have changed.
+    /// Arguments and variables of the module: names, and hashes of the contents.
     memory: Vec<(String, Hash)>,
 }
 
 impl Left {
-    /// By a launch of that code that came to its end.
-    pub(super) fn by(memory: &Memory, printed: &[u8], cubin: &Cubin) -> Left {
-        let initial = initial_variables(cubin);
-        let bound = memory.allocations().iter().filter(|piece| !is_heap(piece));
-        let memory = bound.map(|piece| (piece.name().to_owned(), hash(piece, &initial))).collect();
+    /// By a launch that came to its end.
+    pub(super) fn by(memory: &Memory, printed: &[u8]) -> Left {
+        // Which of the kernel's threads comes first with `malloc` is a matter of time.
+        let compared = memory.allocations().iter().filter(|piece| piece.name() != Heap::NAME);
+        let memory = compared.map(|piece| (piece.name().to_owned(), hash(piece))).collect();
         Left { printed: printed.to_owned(), memory }
     }
 
@@ -36,33 +34,33 @@ impl Left {
     }
 }
 
-/// The heap is the kernel's own: which of its threads comes first with `malloc` is a matter of time.
-fn is_heap(piece: &Allocation) -> bool {
-    piece.name() == Heap::NAME
+fn hash(piece: &Allocation) -> Hash {
+    let words = piece.words().iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
+    blake3::hash(words.collect::<Vec<_>>().as_flattened())
 }
 
-/// The module's variables before a launch. What is in them may be places in the code, which another code has elsewhere.
-fn initial_variables(cubin: &Cubin) -> Memory {
-    let mut memory = Memory::new();
-    let is_variable = |kind: &SectionKind| matches!(kind, SectionKind::Global | SectionKind::GlobalInit);
-    if cubin.sections.iter().any(|section| is_variable(&section.kind) && section.size > 0)
-        && let Ok(simulator) = Simulator::new(cubin, Options::default())
-    {
-        simulator.place_variables(&mut memory);
-    }
-    memory
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn hash(piece: &Allocation, initial: &Memory) -> Hash {
-    let initial = initial.find(piece.base());
-    let mut bytes = Vec::new();
-    for (at, word) in (0u32..).zip(piece.words()) {
-        let word = word.load(Ordering::Relaxed);
-        match initial.and_then(|initial| initial.words().get(at as usize)) {
-            None => bytes.extend(word.to_le_bytes()),
-            Some(before) if before.load(Ordering::Relaxed) == word => {}
-            Some(_) => bytes.extend([at, word].map(u32::to_le_bytes).as_flattened()),
+    /// A memory with two arguments, and the heap.
+    fn left(first: u8, second: u8, heap: u8, printed: &[u8]) -> Left {
+        let mut memory = Memory::new();
+        for (name, byte) in [("argument 0", first), ("argument 1", second), (Heap::NAME, heap)] {
+            memory.allocate_with(name, &[0, 0, 0, 0, byte]);
         }
+        Left::by(&memory, printed)
     }
-    blake3::hash(&bytes)
+
+    #[test]
+    fn every_byte_counts_but_those_of_the_heap() {
+        let expected = left(1, 2, 3, b"line\n");
+        let difference = |left: Left| left.difference(&expected);
+        assert_eq!(difference(left(1, 2, 3, b"line\n")), None);
+        assert_eq!(difference(left(1, 2, 9, b"line\n")), None);
+        assert_eq!(difference(left(9, 2, 3, b"line\n")).as_deref(), Some("it leaves something else in argument 0"));
+        assert_eq!(difference(left(1, 9, 3, b"line\n")).as_deref(), Some("it leaves something else in argument 1"));
+        assert_eq!(difference(left(1, 2, 3, b"")).as_deref(), Some("it prints something else"));
+        assert_eq!(difference(Left::by(&Memory::new(), b"line\n")).as_deref(), Some("it has other variables"));
+    }
 }

@@ -215,13 +215,18 @@ impl Search<'_> {
         }
     }
 
-    /// The same code with as few options as may be.
+    /// The same code with fewer options: each that does nothing is left out, as far as there is time.
     fn simplified(&self, mut best: Best) -> Best {
-        while let Some(point) = self.space.simpler(&best.point).into_iter().find(|point| {
-            let code = self.bench.compile(&self.space.code(point, self.base));
-            code.is_ok_and(|code| code.bytes == best.code.bytes)
-        }) {
-            best.point = point;
+        let mut needed = 0;
+        while let Some(point) = self.space.simpler(&best.point).into_iter().nth(needed)
+            && !self.clock.is_far_over()
+        {
+            let code = self.bench.compile(&self.space.code(&point, self.base));
+            match code.is_ok_and(|code| code.bytes == best.code.bytes) {
+                // What comes behind it has its place now.
+                true => best.point = point,
+                false => needed += 1,
+            }
         }
         best
     }
