@@ -22,7 +22,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use launches::{Launch, launches};
 use rayon::ThreadPoolBuilder;
 use report::{Outcome, gain};
-use search::{Best, GENERATION, Search, Tried};
+use search::{Best, ROUND, Search, Tried};
 use space::{Point, Space};
 use std::io::IsTerminal;
 use std::num::NonZeroU64;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
     keep_files_apart(args, &base, &launches)?;
     let limit = args.seconds.or(args.trials.is_none().then_some(USUAL_TIME));
     let clock = Clock::start(limit)?;
-    let at_a_time = share(args.jobs, GENERATION).at_a_time;
+    let at_a_time = share(args.jobs, ROUND).at_a_time;
     let workers = ThreadPoolBuilder::new().num_threads(at_a_time).stack_size(STACK).build().map_err(rejected)?;
     let (bench, code, measured) = Bench::new((&args.input, &bytes), &launches, &base, &clock)?;
     let (target, plain) = (code.target(), (measured.clone(), code.registers.clone()));

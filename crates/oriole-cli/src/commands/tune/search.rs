@@ -1,6 +1,6 @@
 //! The search: each value of each dimension alone, then what helped together, then by chance around the best.
 //!
-//! It goes by generations of a fixed size, whose candidates follow from what was known before them: what is found does not depend on
+//! It goes by rounds of a fixed size, whose candidates follow from what was known before them: what is found does not depend on
 //! how many are worked on at a time, and a limit of time only cuts the sequence off.
 
 use super::bench::{Bench, Code, Measured, Reason, Refusal, Unfit};
@@ -13,8 +13,8 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 
-/// Candidates of a generation.
-pub(super) const GENERATION: usize = 8;
+/// Candidates of a round.
+pub(super) const ROUND: usize = 8;
 /// The best so many codes have others tried around them: around one alone a search stays where it is.
 const PARENTS: usize = 4;
 /// With so many new points in a row that have been tried before there are none left.
@@ -64,7 +64,7 @@ pub(super) struct Search<'a> {
     pub(super) trials: Option<u64>,
     /// Threads, of a candidate each: the same ones all the time, since each that ends would leave memory behind ([`oriole_allocator`]).
     pub(super) workers: &'a ThreadPool,
-    /// Called behind each generation.
+    /// Called behind each round.
     pub(super) watch: &'a dyn Fn(&Tried, &Best),
 }
 
@@ -90,8 +90,8 @@ impl Search<'_> {
             tried: Tried { codes: 1, ..Tried::default() },
             best: plain,
         };
-        for generation in self.space.alone().chunks(GENERATION) {
-            self.generation(&mut state, generation);
+        for round in self.space.alone().chunks(ROUND) {
+            self.round(&mut state, round);
         }
         self.together(&mut state, cycles);
         while !self.is_over(&state) {
@@ -99,7 +99,7 @@ impl Search<'_> {
             if points.is_empty() {
                 break;
             }
-            self.generation(&mut state, &points);
+            self.round(&mut state, &points);
         }
         state.best = self.simplified(state.best);
         (state.best, state.tried)
@@ -112,12 +112,12 @@ impl Search<'_> {
     /// What was better than plain code alone is added to the best, whichever of it is best with it, as long as that helps.
     fn together(&self, state: &mut State, plain: u64) {
         let helped = state.ranked.iter().take_while(|(cycles, _)| *cycles < plain);
-        let helped: Vec<Point> = helped.map(|(_, point)| point.clone()).take(2 * GENERATION).collect();
+        let helped: Vec<Point> = helped.map(|(_, point)| point.clone()).take(2 * ROUND).collect();
         loop {
             let before = state.best.point.clone();
             let points: Vec<Point> = helped.iter().filter_map(|point| before.with(point)).collect();
-            for generation in points.chunks(GENERATION) {
-                self.generation(state, generation);
+            for round in points.chunks(ROUND) {
+                self.round(state, round);
             }
             if state.best.point == before || self.is_over(state) {
                 return;
@@ -129,7 +129,7 @@ impl Search<'_> {
     fn around(&self, state: &State, rng: &mut Rng) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::new();
         let mut stale = 0;
-        while points.len() < GENERATION && stale < STALE {
+        while points.len() < ROUND && stale < STALE {
             // Half of them near the very best.
             let parents = &state.ranked[..state.ranked.len().min(PARENTS)];
             let parent = if rng.bool() { &state.best.point } else { &parents[rng.usize(..parents.len())].1 };
@@ -145,7 +145,7 @@ impl Search<'_> {
     }
 
     /// Try the points that are new, and take the best of them if it is better than all before.
-    fn generation(&self, state: &mut State, points: &[Point]) {
+    fn round(&self, state: &mut State, points: &[Point]) {
         let fresh = self.compiled(state, points);
         let measured = self.each(&fresh, |(_, code)| match self.bench.measure(code) {
             Err(Unfit::Late) => None,
