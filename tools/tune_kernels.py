@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """`oriole tune` on launches of ../shared/kernels, one after the other, as a table of docs/tuning.md.
 
-    tune_kernels.py --oriole PATH [--target sm_90] [--only NAME,...] [--json FILE] [TUNE OPTION...]
+    tune_kernels.py --oriole PATH [--target sm_90] [--only NAME,...] [--sms N] [--json FILE] [TUNE OPTION...]
 
 What stands behind the options of this script goes to `oriole tune`: --seconds 60 --jobs 2 --seed 7. One line a launch: cycles and
 registers of plain -O3 and of the best code, what is gained, how many candidates there were and how many were refused; the geometric
-mean at the end. With --json each launch's report too. Each cubin is run once more by `oriole run`, with the figures that are printed
-and against ../shared/kernels/expected as run_kernels.py compares: what differs is an error.
+mean at the end. With --sms the chip has so many multiprocessors, which a launch of this size fills. With --json each launch's report
+too. Each cubin is run once more by `oriole run`, with the figures that are printed and against ../shared/kernels/expected as
+run_kernels.py compares: what differs is an error.
 """
 import argparse, json, math, pathlib, re, subprocess, sys, tempfile
 
@@ -25,9 +26,10 @@ def call(command):
     return subprocess.run(list(map(str, command)), capture_output=True, text=True)
 
 
-def tuned(oriole, launch, target, options, where):
+def tuned(oriole, launch, target, options, sms, where):
     """The report of a launch; its cubin is what the report says."""
     words, _ = rk.command_args(launch, str(where), target)
+    words = (["--timing-sms", sms] if sms else []) + words
     cubin, report = where / "tuned.cubin", where / "report.json"
     source = PTX / f"{launch['file']}.{target}.ptx"
     done = call([oriole, "tune", source, "-q", "-o", cubin, "--report", report, *options, "--", *words])
@@ -50,6 +52,7 @@ def main():
     parser.add_argument("--oriole", required=True)
     parser.add_argument("--target", default="sm_90")
     parser.add_argument("--only", default=",".join(TEN))
+    parser.add_argument("--sms")
     parser.add_argument("--json")
     own, options = parser.parse_known_args()
     names = own.only.split(",")
@@ -58,7 +61,7 @@ def main():
     print("| launch | plain | best | fewer cycles | registers | candidates, codes | refused |\n|---|---|---|---|---|---|---|")
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            found = tuned(own.oriole, launches[name], own.target, options, pathlib.Path(folder))
+            found = tuned(own.oriole, launches[name], own.target, options, own.sms, pathlib.Path(folder))
         plain, best = found["plain"], found["best"]
         gains.append(best["cycles"] / plain["cycles"])
         reports[name] = found
