@@ -21,6 +21,7 @@ use oriole_passes::{Changed, Dump, Numbering, PassInfo, Settings, Timing, Worker
 use oriole_regalloc::{
     AllocOptions, FunctionAllocation, ModuleAllocation, ModuleAllocator, RegisterBudget, RegisterCounts,
 };
+use oriole_sched::OrderSeed;
 use std::time::{Duration, Instant};
 
 /// What the functions of a module are worked on by.
@@ -35,6 +36,8 @@ pub(crate) struct BackEnd<'a> {
     pub(crate) retries: Retries,
     /// Lines of constants that are asked for at the start of a kernel, at most.
     pub(crate) constant_lines: usize,
+    /// Which order is taken ahead of allocation, and behind it.
+    pub(crate) seeds: [OrderSeed; 2],
     /// Dumps spell mnemonics as the published opcode table does.
     pub(crate) rot13: bool,
     /// The functions as allocation leaves them are asked for.
@@ -138,7 +141,8 @@ impl BackEnd<'_> {
             clock - start
         };
         let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
-        let placing = Placing { allocator, budget: &budget, retries: self.retries };
+        let [seed, reorder_seed] = self.seeds;
+        let placing = Placing { allocator, budget: &budget, retries: self.retries, seed };
         let done = if orders { Some(placing.order(func)?) } else { None };
         let (ordering, ordered) = (lap(), self.keep(func, &ORDER));
         let mut allocation = placing.allocate(&node, func, done)?;
@@ -158,7 +162,8 @@ impl BackEnd<'_> {
             layout::remove_redundant_branches(func);
         }
         layout::make_fallthroughs_explicit(func);
-        let options = oriole_sched::Options { reorder: reorders, constant_lines: self.constant_lines };
+        let (reorder, constant_lines) = (reorders, self.constant_lines);
+        let options = oriole_sched::Options { reorder, constant_lines, seed: reorder_seed };
         let machine = oriole_sched::schedule(func, arch, &options).map_err(|error| fault(func, error.to_string()))?;
         let (scheduling, scheduled) = (lap(), self.keep(func, &SCHEDULING));
         let code = machine.finish().map_err(|error| fault(func, error.to_string()))?;

@@ -19,6 +19,7 @@ use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{FuncId, Function, FunctionKind, Module};
 use oriole_passes::{Dump, Numbering, PassCount, Record, Timing, Workers};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, RegisterCounts};
+use oriole_sched::OrderSeed;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -196,6 +197,7 @@ fn compile_tree(
         workers: &workers,
         retries: Retries::new(&knobs, &settings),
         constant_lines: usize::try_from(knobs.int("constant-prefetch")).unwrap_or(0),
+        seeds: ["order-seed", "reorder-seed"].map(|knob| OrderSeed(knobs.int(knob).cast_unsigned())),
         rot13: options.rot13,
         keeps_allocated: options.pressure,
     };

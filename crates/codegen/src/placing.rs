@@ -11,7 +11,7 @@ use oriole_regalloc::{
     AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, RegisterBudget, Wanted, estimated_work,
     retest, work_without_copies,
 };
-use oriole_sched::{MOVE_CYCLES, Ordered, Survey, Usage, order_values};
+use oriole_sched::{MOVE_CYCLES, OrderSeed, Ordered, Survey, Usage, order_values};
 
 /// What is kept free for other purposes while a function is got ready for allocation.
 #[derive(Clone, Copy)]
@@ -46,6 +46,8 @@ pub(crate) struct Placing<'a> {
     pub(crate) allocator: &'a ModuleAllocator<'a>,
     pub(crate) budget: &'a RegisterBudget,
     pub(crate) retries: Retries,
+    /// Which order is taken.
+    pub(crate) seed: OrderSeed,
 }
 
 /// The level from which on functions are ordered and allocated again.
@@ -150,7 +152,8 @@ impl Placing<'_> {
         let survey = survey.filter(|_| flow.is_some());
         let in_block = |block| self.budget.in_block(block).saturating_sub(spare.less);
         let budget = |needed| self.budget.of(needed);
-        Ok(order_values(func, arch, flow, survey, Usage { budget, in_block, move_cycles: spare.move_cycles }))
+        let usage = Usage { budget, in_block, move_cycles: spare.move_cycles, seed: self.seed };
+        Ok(order_values(func, arch, flow, survey, usage))
     }
 
     /// Give the function registers. `ordered` is what [`Self::order`] said of it, if it is in order.

@@ -7,9 +7,7 @@ use crate::placing::{AGAIN, Placing, Spare};
 use crate::throughput::{NEAR, cycles_per_warp, latency};
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_ori::{Block, Function};
-use oriole_regalloc::{
-    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, Recomputing, Wanted, estimated_work,
-};
+use oriole_regalloc::{AllocError, FunctionAllocation, OWN_NEED, Recomputable, Recomputing, Wanted, estimated_work};
 use oriole_sched::{Lower, Lowering, Ordered, Reordering, SourceOrder};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::borrow::Cow;
@@ -119,10 +117,10 @@ impl<'a> Form<'a> {
     }
 
     /// Whether it may be that the registers of a step suffice.
-    fn may_do(&mut self, step: Step, allocator: &ModuleAllocator<'_>) -> bool {
-        let (func, flow) = (&*self.func, &self.flow);
+    fn may_do(&mut self, step: Step, placing: &Placing<'_>) -> bool {
+        let (func, flow, allocator, seed) = (&*self.func, &self.flow, placing.allocator, placing.seed);
         let across_calls = *self.across_calls.get_or_insert_with(|| allocator.least_across_calls(func, flow));
-        let lowering = self.lowering.get_or_insert_with(|| Lowering::new(func, allocator.arch(), &flow.live));
+        let lowering = self.lowering.get_or_insert_with(|| Lowering::new(func, allocator.arch(), &flow.live, seed));
         across_calls <= step.cap && lowering.is_possible(func, self.source, step.lower(LOWER_SPARE))
     }
 
@@ -167,7 +165,7 @@ impl<'a> Tries<'a> {
         if let Some(cap) = self.placing.budget.everywhere() {
             let step = Step { cap, uniform: 0, longer: None, work, than: None };
             let at = self.form(cap)?;
-            if self.forms[at].may_do(step, self.placing.allocator)
+            if self.forms[at].may_do(step, self.placing)
                 && let Some((allocation, other)) = self.allocate_lower(step, at)?
             {
                 *func = other;
@@ -225,7 +223,7 @@ impl<'a> Tries<'a> {
         let mut down = Vec::new();
         for step in steps {
             // What is computed again is executed more often: for one step alone.
-            if self.forms[KEPT].may_do(step, self.placing.allocator) {
+            if self.forms[KEPT].may_do(step, self.placing) {
                 down.push((step, KEPT));
                 continue;
             }
@@ -251,7 +249,7 @@ impl<'a> Tries<'a> {
     /// The form that does for a step of those in which more and more is computed again.
     fn recomputed_for(&mut self, step: Step) -> Result<Option<usize>, AllocError> {
         let at = self.form(step.cap)?;
-        let may_do = at != KEPT && self.forms[at].may_do(step, self.placing.allocator);
+        let may_do = at != KEPT && self.forms[at].may_do(step, self.placing);
         if may_do { Ok(Some(at)) } else { self.roomier(at, step) }
     }
 
@@ -263,7 +261,7 @@ impl<'a> Tries<'a> {
             return Ok(None);
         }
         let at = self.recomputed(&recomputing)?;
-        Ok(self.forms[at].may_do(step, self.placing.allocator).then_some(at))
+        Ok(self.forms[at].may_do(step, self.placing).then_some(at))
     }
 
     /// What has to be computed again in the kept function so that there are no more registers than `cap`. In some blocks more

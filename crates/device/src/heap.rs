@@ -18,10 +18,12 @@ pub struct Heap {
 impl Heap {
     /// `cudaLimitMallocHeapSize` as CUDA sets it.
     pub const DEFAULT_SIZE: u64 = 8 << 20;
+    /// What its piece of memory is called.
+    pub const NAME: &str = "the device heap";
 
     /// A heap of `size` bytes in a new allocation of `memory`.
     pub fn new(memory: &mut Memory, size: u64) -> Self {
-        let base = memory.allocate("the device heap", size);
+        let base = memory.allocate(Self::NAME, size);
         Heap { free: BTreeMap::from([(base, size)]), used: BTreeMap::new() }
     }
 

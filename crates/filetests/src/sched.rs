@@ -4,13 +4,14 @@ use crate::ori::function;
 use oriole_assembly::control_text;
 use oriole_isa::{Arch, Control};
 use oriole_ori::text::inst_text;
-use oriole_sched::{Options, schedule};
+use oriole_sched::{Options, OrderSeed, schedule};
 use std::fmt::Write;
 
 /// The blocks, each instruction behind its control word as disassembly shows it.
 pub(crate) fn run(reorder: bool, arch: Arch, input: &str) -> Result<String, String> {
     let mut func = function(input, arch)?;
-    schedule(&mut func, arch, &Options { reorder, constant_lines: 0 }).map_err(|error| error.to_string())?;
+    schedule(&mut func, arch, &Options { reorder, constant_lines: 0, seed: OrderSeed::default() })
+        .map_err(|error| error.to_string())?;
     let mut text = String::new();
     for block in func.layout().to_vec() {
         let _ = writeln!(text, "{block}:");

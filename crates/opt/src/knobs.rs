@@ -130,6 +130,12 @@ pub const KNOBS: &[Knob] = &[
         meaning: "instructions: most that a branch computes for a condition under its own, with which it is joined",
     },
     Knob {
+        name: "order-seed",
+        published: None,
+        default: Int(0),
+        meaning: "eight bytes: which of many orders blocks have ahead of allocation, by their numbers modulo 8; 0: the usual one",
+    },
+    Knob {
         name: "predicate-selections",
         published: None,
         default: Int(4),
@@ -153,6 +159,7 @@ pub const KNOBS: &[Knob] = &[
         default: Bool(false),
         meaning: "--maxrregcount and .maxnreg go down to 16 registers before sm_90, with warning 7016, not to 24 as with ptxas",
     },
+    Knob { name: "reorder-seed", published: None, default: Int(0), meaning: "the same of the order behind allocation" },
     Knob {
         name: "retries",
         published: None,

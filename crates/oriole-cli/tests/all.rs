@@ -42,6 +42,7 @@ mod tensor;
 mod tensor_memory;
 mod test_command;
 mod textures;
+mod tune;
 mod uniform_hazards;
 mod uniform_registers;
 mod uniformity;

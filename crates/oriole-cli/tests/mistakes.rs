@@ -38,6 +38,7 @@ const MISTAKES: &[Mistake] = &[
             "compile k.ll -o out --link nowhere",
             "ptx check nowhere",
             "bisect nowhere -- --entry k zero:4",
+            "tune nowhere -- --entry k zero:4",
             "bisect nowhere --judge true",
         ],
     },
@@ -54,6 +55,7 @@ const MISTAKES: &[Mistake] = &[
             "nvptx folder -o out",
             "ptx check folder",
             "bisect folder -- --entry k zero:4",
+            "tune folder -- --entry k zero:4",
         ],
     },
     Mistake {
@@ -98,6 +100,7 @@ const MISTAKES: &[Mistake] = &[
             "compile k.ptx --out-dir outs --arch sm_99",
             "run k.ptx --entry k zero:4 --arch sm_99",
             "bisect k.ptx --arch sm_99 -- --entry k zero:4",
+            "tune k.ptx --arch sm_99 -- --entry k zero:4",
             "demo --arch sm_99",
             "fuzz --count 1 --arch sm_99",
         ],
@@ -126,6 +129,7 @@ const MISTAKES: &[Mistake] = &[
             "run wrong.ptx --entry k zero:4 --engine ptx",
             "ptx check wrong.ptx",
             "bisect wrong.ptx -- --entry k zero:4",
+            "tune wrong.ptx -- --entry k zero:4",
             "bisect wrong.ptx --judge true",
         ],
     },
@@ -139,6 +143,7 @@ const MISTAKES: &[Mistake] = &[
             "run empty --entry k zero:4 --engine ptx",
             "ptx check empty",
             "bisect empty --judge true",
+            "tune empty -- --entry k zero:4",
         ],
     },
     Mistake {
@@ -164,6 +169,7 @@ const MISTAKES: &[Mistake] = &[
             "run noise --entry k zero:4 --engine ptx",
             "ptx check noise",
             "bisect noise --judge true",
+            "tune noise -- --entry k zero:4",
         ],
     },
     Mistake {
@@ -187,6 +193,7 @@ const MISTAKES: &[Mistake] = &[
             "run k.ptx --entry nix --block 1 zero:4",
             "run k.ptx --entry nix --block 1 zero:4 --engine ptx",
             "bisect k.ptx -- --entry nix zero:4",
+            "tune k.ptx -- --entry nix zero:4",
         ],
     },
     Mistake {

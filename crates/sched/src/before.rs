@@ -7,6 +7,7 @@
 
 use crate::choice::Tables;
 use crate::lives::{Class, Counts};
+use crate::seed::OrderSeed;
 use crate::sink::sink_late;
 use crate::survey::{LongBlock, Stretch, Survey, may_gain};
 use crate::values::Values;
@@ -32,6 +33,8 @@ pub struct Usage<B, I> {
     pub in_block: I,
     /// What it costs that a value goes to memory, or comes back, in cycles ([`MOVE_CYCLES`]).
     pub move_cycles: u32,
+    /// Which order is taken.
+    pub seed: OrderSeed,
 }
 
 /// A function in order.
@@ -87,7 +90,7 @@ where
     B: Fn(u32) -> u32,
     I: Fn(Block) -> u32,
 {
-    let Usage { budget, in_block, move_cycles } = usage;
+    let Usage { budget, in_block, move_cycles, seed } = usage;
     if !may_gain(func, arch) {
         return Ordered { flow, cycles: 0, peak: None, uniform_peak: 0, source: SourceOrder::default() };
     }
@@ -102,7 +105,7 @@ where
     let orders: Vec<(Stretch, Vec<InstId>)> = {
         let mut values = Values::new(func, arch);
         let limit = limits(&survey, arch, &budget);
-        let mut tables = Tables::new(values.registers(), move_cycles);
+        let mut tables = Tables::new(values.registers(), move_cycles, seed);
         peak = survey.peak_elsewhere;
         let ordered = |stretch| {
             let ordered = tables.order(&mut values, &stretch, limit.within(in_block(stretch.block)));

@@ -9,6 +9,7 @@ use crate::list::{Order, in_order, list_order};
 use crate::lives::{Class, Counts, Lives};
 use crate::order::heights;
 use crate::runs::order_by_runs;
+use crate::seed::OrderSeed;
 use crate::survey::Stretch;
 use crate::values::Values;
 use oriole_ori::InstId;
@@ -40,11 +41,12 @@ pub(crate) struct Tables {
     states: ByRegister<RegState>,
     current: ByRegister<Option<u32>>,
     move_cycles: u32,
+    seed: OrderSeed,
 }
 
 impl Tables {
-    pub(crate) fn new(registers: usize, move_cycles: u32) -> Self {
-        Tables { states: ByRegister::of(registers), current: ByRegister::of(registers), move_cycles }
+    pub(crate) fn new(registers: usize, move_cycles: u32, seed: OrderSeed) -> Self {
+        Tables { states: ByRegister::of(registers), current: ByRegister::of(registers), move_cycles, seed }
     }
 
     /// The stretch in a better order.
@@ -72,7 +74,8 @@ impl Tables {
         let ops: Vec<Op<InstId>> = values.stretch(stretch);
         let graph = build(&ops, &values.accesses, &mut self.states);
         let lives = Lives::new(values, stretch, &ops, &mut self.current);
-        let heights = heights(&graph);
+        let mut heights = heights(&graph);
+        self.seed.disturb(u64::from(stretch.block.as_u32()), &mut heights);
         Looked { insts: ops.iter().map(|op| op.id).collect(), graph, lives, heights }
     }
 }

@@ -28,6 +28,7 @@ mod runs;
 #[cfg(test)]
 mod sample;
 mod scoreboard;
+mod seed;
 mod sink;
 mod stall;
 mod survey;
@@ -38,6 +39,7 @@ mod values;
 pub use before::{MOVE_CYCLES, Ordered, SourceOrder, Usage, order_values};
 pub use length::block_cycles;
 pub use lower::{Lower, Lowering, Reordering};
+pub use seed::OrderSeed;
 pub use survey::Survey;
 
 use code::Code;
@@ -51,6 +53,8 @@ pub struct Options {
     pub reorder: bool,
     /// Lines of constants that are asked for at the start of a kernel, at most.
     pub constant_lines: usize,
+    /// Which order is taken.
+    pub seed: OrderSeed,
 }
 
 /// Order the instructions of an allocated function and give each its control word: the hardware instructions, to be
@@ -65,7 +69,7 @@ pub fn schedule(func: &mut Function, arch: Arch, options: &Options) -> Result<Ma
     }
     let (mut code, mut machine) = Code::new(func, arch)?;
     if options.reorder {
-        order::reorder(&mut code);
+        order::reorder(&mut code, options.seed);
     }
     scoreboard::assign(&mut code, &mut machine);
     stall::assign(&mut code, &mut machine);

@@ -3,6 +3,7 @@
 use crate::before::{SourceOrder, limit, undefined_late};
 use crate::choice::{Few, Looked, Tables};
 use crate::lives::{Class, Counts};
+use crate::seed::OrderSeed;
 use crate::survey::{Stretch, Survey, has_choice};
 use crate::values::Values;
 use oriole_isa::Arch;
@@ -54,6 +55,7 @@ impl Reordering {
 /// meanwhile, and whose instructions once stood in one order of the source.
 pub struct Lowering {
     arch: Arch,
+    seed: OrderSeed,
     survey: Survey,
     /// By stretch: orders of few registers, once they have been asked for.
     low: Vec<Option<Low>>,
@@ -69,17 +71,17 @@ struct Low {
 
 impl Lowering {
     /// Of a function as it stands.
-    pub fn new(func: &Function, arch: Arch, live: &Liveness) -> Self {
+    pub fn new(func: &Function, arch: Arch, live: &Liveness, seed: OrderSeed) -> Self {
         let survey = Survey::new(&Values::new(func, arch), func, live, has_choice);
         let low = survey.stretches.iter().map(|_| None).collect();
-        Lowering { arch, survey, low }
+        Lowering { arch, seed, survey, low }
     }
 
     /// Registers that are missing in each block for an order with so few, those that are better left free included; none
     /// outside of what can be put in order.
     pub fn missing(&mut self, func: &Function, source: &SourceOrder, lower: Lower) -> Vec<(Block, u32)> {
         let limit = lower.limit(self.arch);
-        let mut bench = Bench::new(func, self.arch, source);
+        let mut bench = Bench::new(func, self.arch, self.seed, source);
         let mut all = Vec::new();
         for at in self.above(limit.0[GENERAL]) {
             let block = self.survey.stretches[at].block;
@@ -100,7 +102,7 @@ impl Lowering {
         // Where one does not do, the others need not be looked at: it is most likely one that needs most.
         let mut above = self.above(most);
         above.sort_by_key(|at| Reverse(self.survey.stretches[*at].peak.0[GENERAL]));
-        let mut bench = Bench::new(func, self.arch, source);
+        let mut bench = Bench::new(func, self.arch, self.seed, source);
         above.into_iter().all(|at| {
             let low = self.look(at, &mut bench);
             low.few.reach(&low.looked, most)
@@ -113,7 +115,7 @@ impl Lowering {
             return None;
         }
         let (limit, most) = (lower.limit(self.arch), lower.most());
-        let mut bench = Bench::new(func, self.arch, source);
+        let mut bench = Bench::new(func, self.arch, self.seed, source);
         let mut longer = 0;
         let mut orders = Vec::new();
         for at in self.above(limit.0[GENERAL]) {
@@ -152,19 +154,20 @@ impl Lowering {
 struct Bench<'f> {
     func: &'f Function,
     arch: Arch,
+    seed: OrderSeed,
     source: &'f SourceOrder,
     tables: Option<(Values<'f>, Tables)>,
 }
 
 impl<'f> Bench<'f> {
-    fn new(func: &'f Function, arch: Arch, source: &'f SourceOrder) -> Self {
-        Bench { func, arch, source, tables: None }
+    fn new(func: &'f Function, arch: Arch, seed: OrderSeed, source: &'f SourceOrder) -> Self {
+        Bench { func, arch, seed, source, tables: None }
     }
 
     fn look(&mut self, stretch: &Stretch) -> Low {
         let (values, tables) = self.tables.get_or_insert_with(|| {
             let values = Values::new(self.func, self.arch);
-            let tables = Tables::new(values.registers(), 0);
+            let tables = Tables::new(values.registers(), 0, self.seed);
             (values, tables)
         });
         let looked = tables.look(values, stretch);

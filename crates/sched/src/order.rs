@@ -7,6 +7,7 @@
 use crate::code::{ByRegister, Code, Op};
 use crate::dependence::{Graph, build};
 use crate::pace::Pace;
+use crate::seed::OrderSeed;
 use crate::units::Units;
 use oriole_isa::chip::Unit;
 use std::cmp::Reverse;
@@ -18,10 +19,13 @@ const MEMORY: u32 = 60;
 const MISS: u32 = 300;
 
 /// Reorder every block.
-pub(crate) fn reorder(code: &mut Code) {
+pub(crate) fn reorder(code: &mut Code, seed: OrderSeed) {
     let mut regs = ByRegister::new();
-    for ops in code.ops.iter_mut().filter(|ops| ops.len() > 1) {
-        let order = list_schedule(ops, &build(ops, &code.accesses, &mut regs));
+    for (block, ops) in (0..).zip(&mut code.ops).filter(|(_, ops)| ops.len() > 1) {
+        let graph = build(ops, &code.accesses, &mut regs);
+        let mut heights = heights(&graph);
+        seed.disturb(block, &mut heights);
+        let order = list_schedule(ops, &graph, heights);
         *ops = order.iter().map(|at| ops[*at as usize].clone()).collect();
     }
 }
@@ -37,8 +41,7 @@ pub(crate) fn heights(graph: &Graph) -> Vec<u32> {
     heights
 }
 
-fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
-    let mut heights = heights(graph);
+fn list_schedule(ops: &[Op], graph: &Graph, mut heights: Vec<u32>) -> Vec<u32> {
     // What comes at no fixed time and is read in other blocks is begun early.
     for (height, op) in heights.iter_mut().zip(ops).filter(|(_, op)| op.variable && !op.defs.is_empty()) {
         *height = (*height).max(op.opcode.estimate());

@@ -2,7 +2,7 @@
 
 use oriole_isa::{Arch, Opcode};
 use oriole_ori::Function;
-use oriole_sched::{MOVE_CYCLES, Usage, order_values};
+use oriole_sched::{MOVE_CYCLES, OrderSeed, Usage, order_values};
 
 const LOADS: usize = 12;
 /// Registers that the order leaves to allocation, the stack pointer apart.
@@ -42,7 +42,12 @@ fn in_flight_with(spare: u32) -> usize {
         Arch::Sm80,
         None,
         None,
-        Usage { budget: |needed| needed + GAPS + spare, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
+        Usage {
+            budget: |needed| needed + GAPS + spare,
+            in_block: |_| u32::MAX,
+            move_cycles: MOVE_CYCLES,
+            seed: OrderSeed::default(),
+        },
     );
     most_in_flight(&func)
 }
@@ -83,7 +88,12 @@ fn undefined_values_are_made_where_they_are_needed() {
         Arch::Sm80,
         None,
         None,
-        Usage { budget: |needed| needed + 100, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
+        Usage {
+            budget: |needed| needed + 100,
+            in_block: |_| u32::MAX,
+            move_cycles: MOVE_CYCLES,
+            seed: OrderSeed::default(),
+        },
     );
     assert_eq!(most_in_flight(&func), LOADS, "the loads stand ahead of their uses");
     let insts: Vec<_> = func.iter_insts().map(|(_, inst)| inst).collect();

@@ -3,7 +3,7 @@
 use oriole_isa::Arch;
 use oriole_ori::Function;
 use oriole_ori::text::inst_text;
-use oriole_sched::{Options, schedule};
+use oriole_sched::{Options, OrderSeed, schedule};
 
 const REGISTERS: &str = "  .reg %R0 physical=0\n  .reg %R1 physical=1\n  .reg %UR2 physical=0\n";
 /// Instructions that make a function long enough, and by themselves.
@@ -18,7 +18,8 @@ fn asked_for(kind: &str, blocks: [&[&str]; 2], arch: Arch, most: usize) -> Vec<S
         ".function {kind} f\n  .frame local=0 spill=0 align=0\n{REGISTERS}bix0: -> bix1\n{first}bix1:\n{second}    EXIT PT\n.end\n"
     );
     let mut func: Function = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
-    schedule(&mut func, arch, &Options { reorder: true, constant_lines: most }).expect("it can be scheduled");
+    schedule(&mut func, arch, &Options { reorder: true, constant_lines: most, seed: OrderSeed::default() })
+        .expect("it can be scheduled");
     let text = |inst| inst_text(&func, inst).split(" ;").next().unwrap_or_default().to_owned();
     let all: Vec<String> = func.iter_insts().map(|(_, inst)| text(inst)).collect();
     let asked: Vec<String> = all.iter().filter(|text| text.contains("LDC RZ,")).cloned().collect();

@@ -2,14 +2,15 @@
 
 use oriole_isa::{Arch, Opcode};
 use oriole_ori::Function;
-use oriole_sched::{Options, schedule};
+use oriole_sched::{Options, OrderSeed, schedule};
 
 /// The opcodes of a block in their new order.
 fn order(registers: &str, body: &str, arch: Arch) -> Vec<Opcode> {
     let text =
         format!(".function entry f\n  .frame local=0 spill=0 align=0\n{registers}bix0:\n{body}    EXIT PT\n.end\n");
     let mut func: Function = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
-    schedule(&mut func, arch, &Options { reorder: true, constant_lines: 0 }).expect("it can be scheduled");
+    schedule(&mut func, arch, &Options { reorder: true, constant_lines: 0, seed: OrderSeed::default() })
+        .expect("it can be scheduled");
     func.iter_insts().map(|(_, inst)| func[inst].opcode).collect()
 }
 

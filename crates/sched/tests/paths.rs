@@ -6,7 +6,7 @@
 use oriole_isa::latency::{self, Slot};
 use oriole_isa::{Arch, Control, Guard, Inst, Opcode, RegFile, Value};
 use oriole_ori::{Block, Function};
-use oriole_sched::{Options, schedule};
+use oriole_sched::{Options, OrderSeed, schedule};
 use std::collections::HashMap;
 use std::env;
 
@@ -215,7 +215,8 @@ fn faults(func: &Function, arch: Arch) -> Vec<String> {
 
 fn check(text: &str, arch: Arch, reorder: bool) {
     let mut func: Function = text.parse().expect("the function is well formed");
-    schedule(&mut func, arch, &Options { reorder, constant_lines: 0 }).expect("it can be scheduled");
+    schedule(&mut func, arch, &Options { reorder, constant_lines: 0, seed: OrderSeed::default() })
+        .expect("it can be scheduled");
     let faults = faults(&func, arch);
     assert!(faults.is_empty(), "{arch}, reorder {reorder}: {faults:#?}\n{text}{func}");
 }

@@ -3,13 +3,14 @@
 
 use oriole_isa::{Arch, Control, Opcode};
 use oriole_ori::{Function, InstId};
-use oriole_sched::{Options, schedule};
+use oriole_sched::{Options, OrderSeed, schedule};
 
 /// Schedule the function in `body` without changing its order; the instructions with their control words.
 fn control_words(registers: &str, body: &str, arch: Arch, reorder: bool) -> Vec<(Opcode, Control)> {
     let text = format!(".function entry f\n  .frame local=0 spill=0 align=0\n{registers}{body}.end\n");
     let mut func: Function = text.parse().expect("the function is well formed");
-    schedule(&mut func, arch, &Options { reorder, constant_lines: 0 }).expect("it can be scheduled");
+    schedule(&mut func, arch, &Options { reorder, constant_lines: 0, seed: OrderSeed::default() })
+        .expect("it can be scheduled");
     let ids: Vec<InstId> = func.iter_insts().map(|(_, id)| id).collect();
     ids.into_iter().map(|id| (func[id].opcode, func[id].control)).collect()
 }

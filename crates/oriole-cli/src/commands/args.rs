@@ -6,6 +6,7 @@ use super::ptxas::Words;
 use super::run_args::RunArgs;
 use super::schedule_args::ScheduleArgs;
 use super::test_args::TestArgs;
+use super::tune_args::{self, TuneArgs};
 use crate::timings::TimesForm;
 use crate::uniformity::UniformityForm;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -97,6 +98,9 @@ pub(crate) enum Command {
                             Right is what leaves what the code of -O0 leaves, or what the judge ends with status 0 for."
     )]
     Bisect(BisectArgs),
+    /// Look for the options with which launches take the fewest cycles: orders, unrolling, registers, knobs, passes.
+    #[command(after_help = tune_args::EXAMPLES)]
+    Tune(TuneArgs),
     /// Print the pipeline: every published slot with what fills it.
     #[command(after_help = "Examples:\n  oriole phases | grep optional\n  oriole phases --pipeline")]
     Phases(PhasesArgs),

@@ -3,17 +3,15 @@
 //! A search over `--pass-limit`: what comes before the limit does not depend on it, so that between a limit that is right and one
 //! that is wrong there is a run (and in it a rewrite) of which the result depends.
 
-use super::args::{BisectArgs, Cli, CodeArgs, Command, FastCompileArg};
+use super::args::{BisectArgs, CodeArgs, FastCompileArg};
 use super::failure::{Failure, rejected, usage};
-use super::launch::{Given, check_types};
-use super::run_args::{Engine, RunArgs};
-use super::{compile, files, run, simulate};
+use super::launch::{Given, behind_dashes, check_types};
+use super::run_args::RunArgs;
+use super::{compile, files, simulate};
 use crate::difference::changed_lines;
 use crate::temporary;
-use clap::Parser;
 use oriole_codegen::{Compiled, LastRun, Limit};
 use oriole_cubin::Cubin;
-use oriole_device::argument::Argument;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -63,17 +61,7 @@ impl Judge {
         if let Some(command) = &args.judge {
             return Ok(Judge::Command(command.clone()));
         }
-        let words = ["oriole".as_ref(), "run".as_ref(), args.input.as_os_str()];
-        let words = words.into_iter().chain(args.launch.iter().map(AsRef::as_ref));
-        let cli = Cli::try_parse_from(words).map_err(|error| usage(format!("the launch behind --: {error}")))?;
-        // These words begin with `run`.
-        let Command::Run(launch) = cli.command else { return Err(usage("the launch behind -- is none")) };
-        run::refuse_what_cannot_act(&launch)?;
-        if launch.engine != Engine::Sim || launch.arch.is_some() {
-            return Err(usage("the launch behind -- is simulated, for the target of the code: no --engine, no --arch"));
-        }
-        let arguments: Result<_, _> = launch.args.iter().map(|argument| Argument::parse(argument)).collect();
-        let given = Given { arguments: arguments.map_err(usage)?, globals: run::globals(&launch)? };
+        let (launch, given) = behind_dashes(&args.input, &args.launch, false)?;
         Ok(Judge::Launch(Box::new(Launch { args: launch, given })))
     }
 

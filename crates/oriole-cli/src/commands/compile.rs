@@ -1,6 +1,6 @@
 //! `oriole compile`.
 
-use super::args::{CodeArgs, CompileArgs};
+use super::args::{CodeArgs, CompileArgs, IrArgs};
 use super::batch_args::DiagnosticsForm;
 use super::cache::{Cache, Sources};
 use super::diagnostics::{self, Record, Severity};
@@ -157,8 +157,22 @@ fn knobs() -> String {
     std::iter::once(header).chain(lines).collect()
 }
 
+/// Options that say of LLVM IR what PTX says itself.
+pub(crate) fn refuse_on_ptx(ir: &IrArgs) -> Result<(), Failure> {
+    let cases = [
+        (!ir.link.is_empty(), "--link: PTX is not linked, LLVM IR is"),
+        (ir.ftz, "--ftz: acts on LLVM IR; PTX says .ftz itself"),
+        (ir.no_prec_div, "--no-prec-div: acts on LLVM IR; PTX says .approx or .full itself"),
+        (ir.no_prec_sqrt, "--no-prec-sqrt: acts on LLVM IR; PTX says .approx itself"),
+    ];
+    cases.iter().find(|(holds, _)| *holds).map_or(Ok(()), |(_, message)| Err(usage(message)))
+}
+
 /// Options that would change nothing here are mistakes.
 pub(crate) fn refuse_what_cannot_act(args: &CompileArgs, output: Option<&Path>, is_llvm: bool) -> Result<(), Failure> {
+    if !is_llvm {
+        refuse_on_ptx(&args.code.ir)?;
+    }
     let (code, ir) = (&args.code, &args.code.ir);
     let level = level(args);
     let contracts = |setting: &String| setting.split_once('=').is_some_and(|(name, _)| name == "contract");
@@ -167,10 +181,6 @@ pub(crate) fn refuse_what_cannot_act(args: &CompileArgs, output: Option<&Path>, 
     let prints = dumps || args.uniformity.is_some();
     let shows_code = !args.dump_after.is_empty() || args.dump_all.is_some() || args.dump_cfg.is_some();
     let cases = [
-        (!is_llvm && !ir.link.is_empty(), "--link: PTX is not linked, LLVM IR is"),
-        (!is_llvm && ir.ftz, "--ftz: acts on LLVM IR; PTX says .ftz itself"),
-        (!is_llvm && ir.no_prec_div, "--no-prec-div: acts on LLVM IR; PTX says .approx or .full itself"),
-        (!is_llvm && ir.no_prec_sqrt, "--no-prec-sqrt: acts on LLVM IR; PTX says .approx itself"),
         (ir.no_fma && code.knob.iter().any(contracts), "--no-fma sets the knob 'contract': give one of the two"),
         (level == 0 && !code.knob.is_empty(), "--knob: no phase that goes by a knob runs at -O0"),
         (args.debug && code.opt_level.is_some_and(|level| level > 0), "-g compiles at -O0: give no other level"),

@@ -1,8 +1,10 @@
 //! What all engines of `oriole run` share: from options to a launch, and what a launch leaves.
 
+use super::args::{Cli, Command};
 use super::failure::{Failure, usage};
-use super::files;
-use super::run_args::RunArgs;
+use super::run_args::{Engine, RunArgs};
+use super::{files, run};
+use clap::Parser;
 use oriole_codegen::{LineTable, Meaning, ParameterType};
 use oriole_cubin::{Cubin, LineKind};
 use oriole_device::argument::{Argument, ArgumentError, Bound};
@@ -10,6 +12,7 @@ use oriole_device::{Fault, Launch, Memory, SourceLine};
 use oriole_sim::{CheckReport, TimingReport};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// What a launch is given besides its options.
 pub(crate) struct Given {
@@ -43,6 +46,24 @@ pub(crate) struct Ended {
     pub(crate) statistics: serde_json::Value,
     /// The estimate of the cycle model.
     pub(crate) timing: Option<TimingReport>,
+}
+
+/// A launch of the code of `input` that stands behind `--`, in the words that `oriole run` takes behind its input. It is simulated, and
+/// the cycle model asked in any case if the caller `measures`.
+pub(crate) fn behind_dashes(input: &Path, words: &[String], measures: bool) -> Result<(RunArgs, Given), Failure> {
+    let words =
+        ["oriole".as_ref(), "run".as_ref(), input.as_os_str()].into_iter().chain(words.iter().map(AsRef::as_ref));
+    let cli = Cli::try_parse_from(words).map_err(|error| usage(format!("the launch behind --: {error}")))?;
+    // These words begin with `run`.
+    let Command::Run(mut args) = cli.command else { return Err(usage("the launch behind -- is none")) };
+    if args.engine != Engine::Sim || args.arch.is_some() {
+        return Err(usage("the launch behind -- is simulated, for the target of the code: no --engine, no --arch"));
+    }
+    args.timing |= measures;
+    run::refuse_what_cannot_act(&args)?;
+    let arguments: Result<_, _> = args.args.iter().map(|argument| Argument::parse(argument)).collect();
+    let given = Given { arguments: arguments.map_err(usage)?, globals: run::globals(&args)? };
+    Ok((args, given))
 }
 
 /// A block of one thread is seldom what was meant.

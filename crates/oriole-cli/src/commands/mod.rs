@@ -46,6 +46,8 @@ mod targets;
 mod test;
 mod test_args;
 mod timing;
+mod tune;
+mod tune_args;
 mod unfinished;
 
 use args::{Cli, Command};
@@ -81,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::Ptxas(args) => return ptxas::run(args.words),
         Command::Nvptx(args) => nvptx::run(&args),
         Command::Bisect(args) => bisect::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Phases(args) => phases::run(&args),
         Command::Isa(args) => isa::run(&args),
         Command::Cache(args) => cache_command::run(&args),

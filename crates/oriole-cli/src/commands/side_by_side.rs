@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of a worker's stack: as many as the first thread of a process has, where one piece alone is worked on.
-const STACK: usize = 8 << 20;
+pub(crate) const STACK: usize = 8 << 20;
 
 /// How the threads that were asked for are shared.
 #[derive(Clone, Copy)]

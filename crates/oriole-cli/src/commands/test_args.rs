@@ -4,7 +4,7 @@ use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct TestArgs {
     /// What to run and what to expect, as TOML.
     #[arg(required = true, value_name = "MANIFEST.toml")]

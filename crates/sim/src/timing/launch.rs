@@ -73,8 +73,9 @@ pub(crate) fn replay(
         barriers,
         barrier_latency,
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(workers.min(count)).build();
-    let pool = pool.ok().filter(|_| workers > 1 && count > 1);
+    let pool =
+        (workers > 1 && count > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(workers.min(count)).build());
+    let pool = pool.and_then(Result::ok);
     let mut now = 0;
     loop {
         deadline.map_or(Ok(()), |deadline| deadline.check())?;

@@ -10,8 +10,11 @@ mod plan;
 mod report;
 mod value;
 
+use super::args::CodeArgs;
 use super::failure::{Failure, usage};
+use super::launch::Given;
 use super::progress::Progress;
+use super::run_args::RunArgs;
 use super::side_by_side::{self, share};
 use super::test_args::TestArgs;
 use super::{compile, files, memcheck};
@@ -36,6 +39,41 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let outcomes = outcomes(args, &planned)?;
     finish(args, &outcomes, start.elapsed().as_secs_f64())
+}
+
+/// A launch of a manifest, for who measures it.
+pub(super) struct Measured {
+    pub(super) name: String,
+    /// As `oriole run` takes it.
+    pub(super) run: RunArgs,
+    pub(super) given: Given,
+}
+
+/// The launches of a program in a manifest that compile it and are to come to their ends, with what it is made of and how: they pass.
+pub(super) fn passing(args: &TestArgs, program: &Path) -> Result<(CodeArgs, Vec<Measured>), Failure> {
+    let is_program = |path: &Path| path == program || path.canonicalize().ok() == program.canonicalize().ok();
+    let mut planned = planned(args)?;
+    planned.retain(|Planned { case, .. }| {
+        case.program.kind == build::Kind::Compiled && case.fault.is_none() && is_program(&case.program.path)
+    });
+    let Some(first) = planned.first().map(|planned| planned.case.program.clone()) else {
+        return Err(usage(format!("no launch compiles {} and comes to its end", program.display())));
+    };
+    if let Some(other) = planned.iter().find(|planned| planned.case.program != first) {
+        let [one, other] = [&planned[0].case.name, &other.case.name];
+        return Err(usage(format!("'{one}' and '{other}' are not of the same code: --arch or --filter chooses")));
+    }
+    let programs = Programs::new(planned.iter().map(|planned| &planned.case));
+    let mut outcomes = Vec::new();
+    for Planned { case, line } in &planned {
+        outcomes.push(execution::run(case, *line, &programs, 0));
+    }
+    if outcomes.iter().any(|outcome| outcome.status != Status::Passed) {
+        outcomes.iter().for_each(|outcome| eprint!("{}", report::block(outcome)));
+        finish(&TestArgs::default(), &outcomes, outcomes.iter().map(|outcome| outcome.seconds).sum())?;
+    }
+    let measured = |Planned { case, .. }: Planned| Measured { name: case.name, run: case.run, given: case.given };
+    Ok((first.code(), planned.into_iter().map(measured).collect()))
 }
 
 /// A case, and its line in the manifest.
