@@ -105,7 +105,7 @@ fn fast_compile_has_ptxas_s_words() {
 /// Orders and allocations are tried again at `-O3` alone.
 #[test]
 fn retries_are_what_the_highest_level_adds() {
-    let retried = |options: &[&str]| cubin_of("stencil.sm_80.ptx", options);
+    let retried = |options: &[&str]| cubin_of("gemm_tiled.sm_90.ptx", options);
     let without = retried(&["--knob", "retries=false"]);
     assert!(retried(&[]) != without, "nothing is tried again here");
     assert!(retried(&["-O2"]) == without, "something is tried again at -O2");
