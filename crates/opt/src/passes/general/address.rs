@@ -158,6 +158,10 @@ pub(super) fn three_summands(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewr
 /// The places of a base and its offset in an access, the registers whose sum with a constant the base is, and the offset from their
 /// sum.
 fn sum_of_three(cx: &Cx<'_>, inst: &Inst) -> Option<(usize, usize, [Operand; 2], i32)> {
+    // What is put ahead of an instruction has its guard, and the new sum no old value.
+    if inst.guard().is_some() {
+        return None;
+    }
     ADDRESSES.into_iter().find_map(|(base, offset)| {
         let (base_at, offset_at) = (inst.opcode.position(base)?, inst.opcode.position(offset)?);
         let place = inst.operands[base_at];
