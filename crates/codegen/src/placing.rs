@@ -78,7 +78,7 @@ impl Placing<'_> {
     pub(crate) fn order(&self, func: &mut Function) -> Result<Ordered, CompileError> {
         let flow = retest(func, None)?;
         let (flow, survey) = self.make_room(func, flow)?;
-        let roomier = self.roomier(func)?;
+        let (flow, roomier) = self.roomier(func, flow, survey.as_ref())?;
         let ordered = self.order_with(func, USUAL, flow, survey)?;
         let Some(mut other) = roomier else { return Ok(ordered) };
         let of_other = self.order_with(&mut other, USUAL, None, None)?;
@@ -91,18 +91,28 @@ impl Placing<'_> {
 
     /// The function with room for many loads at a time, where values that live through loops can be computed again behind them
     /// for little. Most code is slower so (what is computed again is executed again): whether it pays is seen in its order.
-    fn roomier(&self, func: &Function) -> Result<Option<Function>, AllocError> {
+    /// `flow` and `survey` may hold what is known of the function; gives what is known of its flow then.
+    fn roomier(
+        &self,
+        func: &Function,
+        flow: Option<Flow>,
+        survey: Option<&Survey>,
+    ) -> Result<(Option<Flow>, Option<Function>), AllocError> {
         if !self.retries.allowed || func.inst_count() > SHORT || !self.budget.capped(LEAST).may_be_short(func) {
-            return Ok(None);
+            return Ok((flow, None));
         }
-        let (arch, flow) = (self.allocator.arch(), Flow::new(func));
-        let survey = Survey::of(func, arch, &flow.live);
-        let free = self.budget.capped(self.budget.of(survey.general_need()) as u16);
-        let recomputable = Recomputable::new(func, arch, &flow);
-        let Some(recomputing) = recomputable.plan(&free, MUCH_ROOM, &[]) else { return Ok(None) };
-        let mut other = func.clone();
-        recomputing.carry_out(&mut other)?;
-        Ok(Some(other))
+        let (arch, flow) = (self.allocator.arch(), flow.unwrap_or_else(|| Flow::new(func)));
+        if flow.cfg.backedges().is_empty() {
+            return Ok((Some(flow), None));
+        }
+        let need = survey.map_or_else(|| Survey::of(func, arch, &flow.live).general_need(), Survey::general_need);
+        let free = self.budget.capped(self.budget.of(need) as u16);
+        let recomputing = Recomputable::new(func, arch, &flow).plan(&free, MUCH_ROOM, &[]);
+        let other = recomputing.map(|recomputing| {
+            let mut other = func.clone();
+            recomputing.carry_out(&mut other).map(|()| other)
+        });
+        Ok((Some(flow), other.transpose()?))
     }
 
     /// Cycles for each warp ([`cycles_per_warp`]) of a function that is in order, as if its loads came from far away.
