@@ -150,7 +150,7 @@ pub const KNOBS: &[Knob] = &[
     Knob {
         name: "predication-limit",
         published: None,
-        default: Int(8),
+        default: Int(28),
         meaning: "instructions: longest code under a branch that is guarded instead",
     },
     Knob {

@@ -43,7 +43,7 @@ const FIRST: &[(Lever, &[i64])] = &[
     (Order("reorder-seed"), &[0x10, 0x11, 0x12, 0x13]),
     (Knob("constant-prefetch"), &[0, 3, 16]),
     (Knob("invariant-registers"), &[0, 16, 128]),
-    (Knob("predication-limit"), &[0, 4, 16, 32]),
+    (Knob("predication-limit"), &[0, 8, 16, 48]),
     (Knob("extra-work"), &[0, 3]),
     (Knob("retries"), &[0]),
     (Knob("uniform"), &[0]),
