@@ -7,7 +7,7 @@
 
 use super::{BODIES, EXITS, can_be_guarded, lone_branch};
 use crate::{Context, PhaseError};
-use oriole_isa::{Arch, Opcode, RegFile};
+use oriole_isa::{Arch, Opcode, Pipe, RegFile, special_registers};
 use oriole_ori::analysis::{Analyses, Cfg, Speculation};
 use oriole_ori::layout::address_taken;
 use oriole_ori::terminator::{Exit, exit_of};
@@ -18,6 +18,12 @@ use oriole_ori::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+/// Longest code that is guarded where the number of the thread decides: neighbours agree, so that most warps pass the branch as a
+/// whole, and would execute for nothing what is guarded.
+const LIMIT_BY_THREAD: usize = 8;
+/// Instructions that are looked through from a predicate to the number of a thread.
+const MOST_STEPS: u32 = 5;
+
 /// Predicate what is short enough.
 pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<(), PhaseError> {
     let cfg = analyses.cfg(func);
@@ -25,6 +31,11 @@ pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         uses: Uses::new(func),
         inputs: Inputs::default(),
         arch: context.arch,
+        places: ["SR_TID.X", "SR_TID.Y", "SR_TID.Z"]
+            .into_iter()
+            .filter_map(|name| special_registers::by_name(name, context.arch))
+            .map(|register| Operand::special(register.number))
+            .collect(),
         preds: vec![0; func.blocks().len()],
         taken: address_taken(func),
         removed: EntitySet::new(),
@@ -124,6 +135,8 @@ struct Pass {
     uses: Uses,
     inputs: Inputs,
     arch: Arch,
+    /// The number of a thread in its block.
+    places: SmallVec<[Operand; 3]>,
     /// Edges into each block.
     preds: Vec<u32>,
     taken: EntitySet<Block>,
@@ -189,7 +202,23 @@ impl Pass {
         let choices = self.choices(func, block, &bodies, join)?;
         let copies = choices.iter().filter(|choice| choice.how == How::Copy).count();
         let instructions: usize = bodies.iter().map(|(body, _)| func.block_insts(*body).len()).sum();
-        (instructions + copies <= self.limit).then_some(Shape { bodies, join, choices })
+        let limit = if self.is_by_thread(func, guard.pred) { self.limit.min(LIMIT_BY_THREAD) } else { self.limit };
+        (instructions + copies <= limit).then_some(Shape { bodies, join, choices })
+    }
+
+    /// Whether a predicate comes of the number of the thread in its block by arithmetic.
+    fn is_by_thread(&self, func: &Function, pred: VReg) -> bool {
+        let mut open: SmallVec<[(VReg, u32); 8]> = SmallVec::from_slice(&[(pred, 0)]);
+        while let Some((value, steps)) = open.pop() {
+            let Some(inst) = self.uses.definition[value].expand() else { continue };
+            if func[inst].opcode == Opcode::S2R && func[inst].operands.iter().any(|from| self.places.contains(from)) {
+                return true;
+            }
+            if steps < MOST_STEPS && func[inst].opcode.info().pipe != Pipe::Memory {
+                func.for_each_use(inst, |mention| open.push((mention.reg, steps + 1)));
+            }
+        }
+        false
     }
 
     /// What the join's MovPhis take from the two ways; `None` where a choice is not possible.
