@@ -2,6 +2,7 @@
 
 use crate::by_function::ByFunction;
 use crate::pressure::{PRESSURE_FILES, PressureCounts, physical_peaks};
+use crate::throughput::NEAR;
 use oriole_isa::Arch;
 use oriole_opt::pipeline::Code;
 use oriole_opt::{PhaseError, Watcher};
@@ -53,7 +54,7 @@ impl Figures {
     /// Of a function as it stands.
     fn new(func: &Function, arch: Arch, is_allocated: bool) -> Self {
         let flow = Flow::new(func);
-        let lengths = oriole_sched::block_cycles(func, arch, &flow.live, 0);
+        let lengths = oriole_sched::block_cycles(func, arch, &flow.live, NEAR);
         let instructions = func.iter_insts().filter(|(_, inst)| func.emits_code(*inst)).count();
         Figures {
             instructions: instructions as u64,

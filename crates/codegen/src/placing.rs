@@ -77,12 +77,12 @@ impl Placing<'_> {
     /// Those of allocation.
     pub(crate) fn order(&self, func: &mut Function) -> Result<Ordered, CompileError> {
         let flow = retest(func, None)?;
-        let (flow, survey) = self.make_room(func, flow)?;
-        let (flow, roomier) = self.roomier(func, flow, survey.as_ref())?;
-        let ordered = self.order_with(func, USUAL, flow, survey)?;
+        let (mut flow, mut survey) = self.make_room(func, flow)?;
+        let roomier = self.roomier(func, &mut flow, &mut survey)?;
+        let mut ordered = self.order_with(func, USUAL, flow, survey)?;
         let Some(mut other) = roomier else { return Ok(ordered) };
-        let of_other = self.order_with(&mut other, USUAL, None, None)?;
-        if self.cycles(&other, &of_other) > ROOMIER * self.cycles(func, &ordered) {
+        let mut of_other = self.order_with(&mut other, USUAL, None, None)?;
+        if self.cycles(&other, &mut of_other) > ROOMIER * self.cycles(func, &mut ordered) {
             return Ok(ordered);
         }
         *func = other;
@@ -91,36 +91,36 @@ impl Placing<'_> {
 
     /// The function with room for many loads at a time, where values that live through loops can be computed again behind them
     /// for little. Most code is slower so (what is computed again is executed again): whether it pays is seen in its order.
-    /// `flow` and `survey` may hold what is known of the function; gives what is known of its flow then.
+    /// `flow` and `survey` hold what is known of the function, or will then.
     fn roomier(
         &self,
         func: &Function,
-        flow: Option<Flow>,
-        survey: Option<&Survey>,
-    ) -> Result<(Option<Flow>, Option<Function>), AllocError> {
+        flow: &mut Option<Flow>,
+        survey: &mut Option<Survey>,
+    ) -> Result<Option<Function>, AllocError> {
         if !self.retries.allowed || func.inst_count() > SHORT || !self.budget.capped(LEAST).may_be_short(func) {
-            return Ok((flow, None));
+            return Ok(None);
         }
-        let (arch, flow) = (self.allocator.arch(), flow.unwrap_or_else(|| Flow::new(func)));
+        let (arch, flow) = (self.allocator.arch(), flow.get_or_insert_with(|| Flow::new(func)));
         if flow.cfg.backedges().is_empty() {
-            return Ok((Some(flow), None));
+            return Ok(None);
         }
-        let need = survey.map_or_else(|| Survey::of(func, arch, &flow.live).general_need(), Survey::general_need);
-        let free = self.budget.capped(self.budget.of(need) as u16);
-        let recomputing = Recomputable::new(func, arch, &flow).plan(&free, MUCH_ROOM, &[]);
-        let other = recomputing.map(|recomputing| {
-            let mut other = func.clone();
-            recomputing.carry_out(&mut other).map(|()| other)
-        });
-        Ok((Some(flow), other.transpose()?))
+        let survey = survey.get_or_insert_with(|| Survey::of(func, arch, &flow.live));
+        let recomputing = Recomputable::new(func, arch, flow).plan(&self.free(survey), MUCH_ROOM, &[]);
+        recomputing.map(|recomputing| recomputing.in_copy(func)).transpose()
+    }
+
+    /// As many registers as cost no warps beside those that the function needs.
+    fn free(&self, survey: &Survey) -> RegisterBudget {
+        self.budget.capped(self.budget.of(survey.general_need()) as u16)
     }
 
     /// Cycles for each warp ([`cycles_per_warp`]) of a function that is in order, as if its loads came from far away.
-    fn cycles(&self, func: &Function, ordered: &Ordered) -> f32 {
+    fn cycles(&self, func: &Function, ordered: &mut Ordered) -> f32 {
         let arch = self.allocator.arch();
-        let live = Flow::new(func).live;
         let named = ordered.peak.map_or(LEAST, |peak| self.budget.of(peak) as u16);
-        cycles_per_warp(arch, named, work_without_copies(func), latency(func, arch, &live, FAR))
+        let flow = ordered.flow.get_or_insert_with(|| Flow::new(func));
+        cycles_per_warp(arch, named, work_without_copies(func), latency(func, arch, &flow.live, FAR))
     }
 
     /// Compute again what lives through blocks where, with as many registers as cost no warps, little would be left for what lives
@@ -132,13 +132,12 @@ impl Placing<'_> {
         }
         let (arch, flow) = (self.allocator.arch(), flow.unwrap_or_else(|| Flow::new(func)));
         let survey = Survey::of(func, arch, &flow.live);
-        let free = self.budget.capped(self.budget.of(survey.general_need()) as u16);
+        let free = self.free(&survey);
         let recomputable = Recomputable::new(func, arch, &flow);
         let mut work = None;
         for (need, most) in ROOMS {
             let Some(recomputing) = recomputable.plan(&free, Wanted::of(need), &[]) else { continue };
-            let mut roomy = func.clone();
-            recomputing.carry_out(&mut roomy)?;
+            let roomy = recomputing.in_copy(func)?;
             // Most functions have room: what they execute is not asked then.
             let before = *work.get_or_insert_with(|| work_without_copies(func));
             if work_without_copies(&roomy) <= most * before {

@@ -271,8 +271,7 @@ impl<'a> Tries<'a> {
     }
 
     fn recomputed(&mut self, recomputing: &Recomputing) -> Result<usize, AllocError> {
-        let mut func = self.kept.clone();
-        recomputing.carry_out(&mut func)?;
+        let func = recomputing.in_copy(self.kept)?;
         let flow = Flow::new(&func);
         self.forms.push(Form::new(Cow::Owned(func), Cow::Owned(flow), &self.ordered.source));
         Ok(self.forms.len() - 1)

@@ -23,12 +23,18 @@ fn run(scratch: &Scratch, words: &str) -> Option<Output> {
     Some(output)
 }
 
-#[test]
-fn nothing_is_half_written() {
+/// A folder with a place for the disk, a kernel, and its cubin.
+fn beside_a_disk() -> Scratch {
     let scratch = Scratch::new();
     std::fs::create_dir(scratch.path("small")).expect("it can be made");
     scratch.write("k.ptx", kernel("k", 1, 2000));
     scratch.says("compile k.ptx -o whole.cubin", 0);
+    scratch
+}
+
+#[test]
+fn nothing_is_half_written() {
+    let scratch = beside_a_disk();
     let room = "No space left on device";
     let cases = [
         ("compile k.ptx -o small/k.cubin", 1, "small/k.cubin: cannot be written"),
@@ -50,10 +56,7 @@ fn nothing_is_half_written() {
 /// A cache is only a help: without room for it the cubin comes all the same.
 #[test]
 fn a_cache_without_room_is_a_warning() {
-    let scratch = Scratch::new();
-    std::fs::create_dir(scratch.path("small")).expect("it can be made");
-    scratch.write("k.ptx", kernel("k", 1, 2000));
-    scratch.says("compile k.ptx -o whole.cubin", 0);
+    let scratch = beside_a_disk();
     let Some(output) = run(&scratch, "compile k.ptx -o k.cubin --cache small") else { return };
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && error.starts_with("warning: cache small: "), "{error}");

@@ -34,16 +34,19 @@ const SIZES: [(MemSize, u16); 7] = [
 /// One of so many blocks of memory accesses has so many of them that they are not compared one by one.
 const LONG_EVERY: u64 = 40;
 
-fn register(first: u16, count: u8) -> Operand {
+pub(super) fn register(first: u16, count: u8) -> Operand {
     Operand::phys_group(oriole_isa::RegFile::R, first, count)
 }
 
-fn push(func: &mut Function, block: Block, opcode: Opcode, mods: Mods, operands: &[(Role, Operand)]) {
+/// An instruction from operands by role; neutral elsewhere.
+pub(super) fn inst(opcode: Opcode, mods: Mods, operands: &[(Role, Operand)]) -> Inst {
     let mut inst = Inst::neutral(opcode, mods);
-    for (role, operand) in operands {
-        inst.set_role(*role, *operand);
-    }
-    func.edit().append(block, inst);
+    operands.iter().for_each(|(role, operand)| inst.set_role(*role, *operand));
+    inst
+}
+
+fn push(func: &mut Function, block: Block, opcode: Opcode, mods: Mods, operands: &[(Role, Operand)]) {
+    func.edit().append(block, inst(opcode, mods, operands));
 }
 
 /// A block of memory accesses: 32-bit bases in R2 and R3, 64-bit ones in R4:R5 (global) and R6:R7 (shared), data in R8

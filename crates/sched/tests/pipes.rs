@@ -1,8 +1,9 @@
 //! Arithmetic on either of two pipes: moves, sums and shifts that become multiplications give the same, and they become such only
 //! where the unit for integers is busy.
 
+use crate::order::{self, inst};
 use fastrand::Rng;
-use oriole_isa::{Arch, Bop, Cmp, Field, Mods, Opcode, RegFile, Role, ShiftDir, ShiftType, Sign};
+use oriole_isa::{Arch, Bop, Cmp, Field, Mods, Opcode, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{Block, BuildError, Function, FunctionKind, Guard, Inst, Operand, VReg};
 use oriole_orieval::{bank, from_environment, run};
 use oriole_sched::{Options, OrderSeed, schedule};
@@ -11,13 +12,7 @@ use oriole_sched::{Options, OrderSeed, schedule};
 const REGISTERS: u16 = 12;
 
 fn register(number: u16) -> Operand {
-    Operand::phys_group(RegFile::R, number, 1)
-}
-
-fn inst(opcode: Opcode, mods: Mods, operands: &[(Role, Operand)]) -> Inst {
-    let mut inst = Inst::neutral(opcode, mods);
-    operands.iter().for_each(|(role, operand)| inst.set_role(*role, *operand));
-    inst
+    order::register(number, 1)
 }
 
 /// One of the instructions for which there is a product, or one that is near them.

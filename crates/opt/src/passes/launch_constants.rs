@@ -21,7 +21,7 @@ const CLUSTERS: usize = 2;
 const MOST_THREADS: u32 = 1 << 16;
 
 /// Where a thread stands along each axis.
-const PLACES_IN_BLOCK: [&str; 3] = ["SR_TID.X", "SR_TID.Y", "SR_TID.Z"];
+pub(super) const PLACES_IN_BLOCK: [&str; 3] = ["SR_TID.X", "SR_TID.Y", "SR_TID.Z"];
 
 /// Replace what is read by constants.
 pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {

@@ -141,6 +141,16 @@ impl Recomputing {
         self.short
     }
 
+    /// Do it in a copy of that function.
+    ///
+    /// # Errors
+    /// There is no name left for a register.
+    pub fn in_copy(&self, func: &Function) -> Result<Function, AllocError> {
+        let mut copy = func.clone();
+        self.carry_out(&mut copy)?;
+        Ok(copy)
+    }
+
     /// Do it in the function for which it was planned.
     ///
     /// # Errors

@@ -3,9 +3,10 @@
 //! Addresses of 64 bits: base and offset add up exactly, modulo 2^64. Addresses of 32 bits (shared and
 //! local memory): modulo 2^32. Those of shared memory may multiply their base, as ptxas has them do before sm_90.
 
+use super::identities::sum_of;
 use super::wide::{WideSum, plain_summands};
 use super::{Cx, Rewrite, constant, source};
-use oriole_isa::{Arch, BaseScale, BaseSize, Field, LdcMode, Mods, Mul, Opcode, Role, ShiftDir};
+use oriole_isa::{Arch, BaseScale, BaseSize, Field, LdcMode, Mul, Opcode, Role, ShiftDir};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind, RegType, VReg};
 use smallvec::smallvec;
 
@@ -145,10 +146,7 @@ fn narrow_address(cx: &Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
 pub(super) fn three_summands(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     let Some((base_at, offset_at, summands, total)) = sum_of_three(cx, inst) else { return Ok(None) };
     let base = cx.func.new_vreg(RegType::R)?;
-    let mut sum = Inst::neutral(Opcode::IADD3, Mods::new());
-    for (role, operand) in [(Role::D, Operand::reg(base)), (Role::A, summands[0]), (Role::B, summands[1])] {
-        sum.set_role(role, operand);
-    }
+    let sum = sum_of(Operand::reg(base), summands);
     let mut new = inst.clone();
     new.operands[base_at] = Operand::reg(base);
     new.operands[offset_at] = Operand::imm_signed(total);
@@ -177,16 +175,21 @@ fn sum_of_three(cx: &Cx<'_>, inst: &Inst) -> Option<(usize, usize, [Operand; 2],
             let total = i64::from(known) + added;
             (-cx.offset_limit..cx.offset_limit).contains(&total).then_some(total as i32)
         };
-        let is_base = |user: &Inst| {
-            let alone = user.uses().filter(|(_, operand)| *operand == place).count() == 1;
-            alone && source(user, base) == Some(place) && has_wide_base(user) && total(user).is_some()
-        };
-        let lists = cx.func.def_use()?;
-        let few = lists.count(place.as_reg()?) <= MOST_READERS;
+        let takes = |user: &Inst| has_wide_base(user) && total(user).is_some();
         let stable = registers.iter().all(|register| cx.is_stable(*register));
-        let fits = stable && few && is_base(inst) && lists.users(place.as_reg()?).all(|user| is_base(&cx.func[user]));
+        let fits = stable && is_for_bases(cx, place, base, takes)?;
         fits.then_some((base_at, offset_at, registers, total(inst)?))
     })
+}
+
+/// Whether a register is read by few, and by each as the base of an access alone, of one that `takes` what is to become of it.
+fn is_for_bases(cx: &Cx<'_>, base: Operand, role: Role, takes: impl Fn(&Inst) -> bool) -> Option<bool> {
+    let (lists, reg) = (cx.func.def_use()?, base.as_reg()?);
+    let is_base = |user: &Inst| {
+        let alone = user.uses().filter(|(_, operand)| *operand == base).count() == 1;
+        alone && source(user, role) == Some(base) && takes(user)
+    };
+    Some(lists.count(reg) <= MOST_READERS && lists.users(reg).all(|user| is_base(&cx.func[user])))
 }
 
 /// A base that is a multiple of a register for the sake of shared addresses alone is that register, scaled.
@@ -207,14 +210,7 @@ fn scaled_base(cx: &Cx<'_>, inst: &Inst) -> Option<Inst> {
         16 => BaseScale::X16,
         _ => return None,
     };
-    let is_base = |user: &Inst| {
-        takes(user)
-            && user.uses().filter(|(_, operand)| *operand == base).count() == 1
-            && source(user, Role::Base) == Some(base)
-    };
-    let lists = cx.func.def_use()?;
-    let few = lists.count(base.as_reg()?) <= MOST_READERS;
-    let alone = few && lists.users(base.as_reg()?).all(|user| is_base(&cx.func[user]));
+    let alone = is_for_bases(cx, base, Role::Base, takes)?;
     // A counter of a loop is written where the access has read it: the product, made early, lets it go on.
     let counter = cx.defs.changes_in_loop(cx.func, value.as_reg()?);
     let offset = source(inst, Role::Offset)?.as_imm()? as i32;

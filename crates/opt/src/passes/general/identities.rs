@@ -1,7 +1,8 @@
 //! Algebraic identities: sums with zero, products with one, choices that are none.
 
+use super::sums::build;
 use super::table::known_bit;
-use super::{Cx, Rewrite, commute, constant, mov, mov_pred, source, word};
+use super::{Cx, Rewrite, commute, constant, mov, mov_pred, shift_of, source, word};
 use oriole_isa::{Bop, Field, Mul, Opcode, Prmt, Role, ShiftDir, ShiftType};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::{SmallVec, smallvec};
@@ -130,11 +131,7 @@ fn product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         // As what is written as a shift, so that both are one expression, and sums take them in.
         Mul::LO if c == Operand::rz() && !a.has_flags() => {
             let count = constant(b).filter(|b| b.is_power_of_two())?.trailing_zeros();
-            let mods = [Field::SHIFT_DIR.is(ShiftDir::L), Field::SHIFT_TYPE.is(ShiftType::U32)];
-            let mut shift = Inst::neutral(Opcode::SHF, mods.into_iter().collect());
-            [(Role::D, d), (Role::A, a), (Role::B, word(count)), (Role::C, Operand::rz())]
-                .into_iter()
-                .for_each(|(role, operand)| shift.set_role(role, operand));
+            let shift = shift_of(d, a, ShiftDir::L, count);
             cx.is_legal(&shift).then(|| smallvec![shift])
         }
         Mul::WIDE if zero && c == Operand::rz() => {
@@ -149,14 +146,8 @@ fn product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     }
 }
 
-fn sum_of(d: Operand, [a, b]: [Operand; 2]) -> Inst {
-    let mut inst = Inst::neutral(Opcode::IADD3, Default::default());
-    for (role, operand) in [(Role::D, d), (Role::A, a), (Role::B, b)] {
-        if let Some(at) = Opcode::IADD3.position(role) {
-            inst.operands[at] = operand;
-        }
-    }
-    inst
+pub(super) fn sum_of(d: Operand, [a, b]: [Operand; 2]) -> Inst {
+    build(Opcode::IADD3, Default::default(), &[(Role::D, d), (Role::A, a), (Role::B, b)])
 }
 
 /// A shift by zero, or of zeros.

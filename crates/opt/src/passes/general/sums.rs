@@ -9,7 +9,7 @@ use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
 /// An instruction from operands by role; neutral elsewhere.
-fn build(opcode: Opcode, mods: Mods, roles: &[(Role, Operand)]) -> Inst {
+pub(super) fn build(opcode: Opcode, mods: Mods, roles: &[(Role, Operand)]) -> Inst {
     let mut inst = Inst::neutral(opcode, mods);
     for (role, operand) in roles {
         if let Some(at) = opcode.position(*role) {

@@ -6,6 +6,7 @@
 //! guarded instruction names that as what it leaves in place, or a guarded copy does.
 
 use super::{BODIES, EXITS, can_be_guarded, lone_branch};
+use crate::passes::launch_constants::PLACES_IN_BLOCK;
 use crate::{Context, PhaseError};
 use oriole_isa::{Arch, Opcode, Pipe, RegFile, special_registers};
 use oriole_ori::analysis::{Analyses, Cfg, Speculation};
@@ -31,7 +32,7 @@ pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         uses: Uses::new(func),
         inputs: Inputs::default(),
         arch: context.arch,
-        places: ["SR_TID.X", "SR_TID.Y", "SR_TID.Z"]
+        places: PLACES_IN_BLOCK
             .into_iter()
             .filter_map(|name| special_registers::by_name(name, context.arch))
             .map(|register| Operand::special(register.number))
