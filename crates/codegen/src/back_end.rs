@@ -7,6 +7,7 @@ use crate::edge_copies::guard_edge_copies;
 use crate::error::CompileError;
 use crate::history::Historian;
 use crate::jumps::settle_jumps;
+use crate::laps::{Laps, Stage, StageTimes};
 use crate::placing::{Placing, Retries};
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
@@ -22,7 +23,6 @@ use oriole_regalloc::{
     AllocOptions, FunctionAllocation, ModuleAllocation, ModuleAllocator, RegisterBudget, RegisterCounts,
 };
 use oriole_sched::OrderSeed;
-use std::time::{Duration, Instant};
 
 /// What the functions of a module are worked on by.
 pub(crate) struct BackEnd<'a> {
@@ -55,19 +55,14 @@ pub(crate) struct Emitted {
     pub(crate) times: Vec<Timing>,
 }
 
-/// The stages that a function goes through. Sections are put together in the last one, too.
-const STAGES: [&str; 4] = ["order", "allocate", "schedule", ENCODING];
-/// Words, and what is made of them.
-pub(crate) const ENCODING: &str = "encode";
-
 /// One function, done.
 struct Done {
     allocation: FunctionAllocation,
     code: MachineCode,
     allocated: Option<Function>,
-    /// Behind the first three stages.
+    /// Behind order, allocation and scheduling.
     dumps: [Option<Dump>; 3],
-    times: [Duration; STAGES.len()],
+    times: StageTimes,
 }
 
 impl BackEnd<'_> {
@@ -111,7 +106,7 @@ impl BackEnd<'_> {
         let mut allocated = self.keeps_allocated.then(|| module.clone());
         let mut code = SecondaryMap::with_capacity(module.functions.len());
         let mut dumps: [Vec<Dump>; 3] = Default::default();
-        let mut times = [Duration::ZERO; STAGES.len()];
+        let mut times = StageTimes::default();
         for (id, function) in done {
             let Some(function) = function else { continue };
             code[id] = function.code;
@@ -121,7 +116,7 @@ impl BackEnd<'_> {
                 allocated.functions[id] = function;
             }
         }
-        let times = STAGES.iter().zip(times).map(|(stage, time)| Timing::stage(stage, time)).collect();
+        let times = Stage::NAMES.iter().zip(times).map(|(stage, time)| Timing::stage(stage, time)).collect();
         Emitted { code, allocation, allocated, dumps: dumps.into_iter().flatten().collect(), times }
     }
 
@@ -135,19 +130,16 @@ impl BackEnd<'_> {
     ) -> Result<Done, CompileError> {
         self.session.poll()?;
         let (id, arch) = (node.function, allocator.arch());
-        let mut clock = Instant::now();
-        let mut lap = || {
-            let start = std::mem::replace(&mut clock, Instant::now());
-            clock - start
-        };
+        let mut laps = Laps::start();
         let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
         let [seed, reorder_seed] = self.seeds;
         let placing = Placing { allocator, budget: &budget, retries: self.retries, seed };
-        let done = if orders { Some(placing.order(func)?) } else { None };
-        let (ordering, ordered) = (lap(), self.keep(func, &ORDER));
+        let done = if orders { Some(placing.order(func, &mut laps)?) } else { None };
+        let ordered = self.keep(func, &ORDER);
         let mut allocation = placing.allocate(&node, func, done)?;
         settle(func, arch, &mut allocation);
-        let (allocating, placed) = (lap(), self.keep(func, &ALLOCATION));
+        laps.end(Stage::Allocate);
+        let placed = self.keep(func, &ALLOCATION);
         let allocated = self.keeps_allocated.then(|| func.clone());
         let fault =
             |func: &Function, reason: String| CompileError::Internal { function: func.name().to_owned(), reason };
@@ -162,13 +154,15 @@ impl BackEnd<'_> {
             layout::remove_redundant_branches(func);
         }
         layout::make_fallthroughs_explicit(func);
+        laps.end(Stage::Layout);
         let (reorder, constant_lines) = (reorders, self.constant_lines);
         let options = oriole_sched::Options { reorder, constant_lines, seed: reorder_seed };
         let machine = oriole_sched::schedule(func, arch, &options).map_err(|error| fault(func, error.to_string()))?;
-        let (scheduling, scheduled) = (lap(), self.keep(func, &SCHEDULING));
+        laps.end(Stage::Schedule);
+        let scheduled = self.keep(func, &SCHEDULING);
         let code = machine.finish().map_err(|error| fault(func, error.to_string()))?;
-        let times = [ordering, allocating, scheduling, lap()];
-        Ok(Done { allocation, code, allocated, dumps: [ordered, placed, scheduled], times })
+        laps.end(Stage::Encode);
+        Ok(Done { allocation, code, allocated, dumps: [ordered, placed, scheduled], times: laps.times })
     }
 
     /// Show the function behind a stage to who looks on.

@@ -17,6 +17,7 @@ mod emit;
 mod error;
 mod history;
 mod jumps;
+mod laps;
 mod options;
 mod parameters;
 mod pipeline;

@@ -1,9 +1,10 @@
 //! PTX to cubin: the stages in order, with what the caller wants to see on the way.
 
-use crate::back_end::{BackEnd, ENCODING, Emitted};
+use crate::back_end::{BackEnd, Emitted};
 use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
 use crate::history::{FunctionHistory, Historian};
+use crate::laps::ENCODING;
 use crate::options::{CompileOptions, DebugInfo};
 use crate::parameters::{ParameterType, parameter_types};
 use crate::placing::Retries;

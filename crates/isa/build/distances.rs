@@ -184,6 +184,9 @@ impl<'a> Distances<'a> {
             "static ROWS: [[[[u16; Earlier::COUNT]; {}]; {}]; {}] = {numbers:?};\n",
             shape.2, shape.1, shape.0
         );
+        let most: Vec<u8> = cells.iter().map(|row| row.iter().max().copied().unwrap_or(0)).collect();
+        let _ = writeln!(out, "/// The most cycles of each row.");
+        let _ = writeln!(out, "static MOST: [u8; {}] = {most:?};\n", most.len());
         let _ = writeln!(out, "/// Cycles, by class of the later one.");
         let _ = writeln!(out, "static CELLS: [[u8; Later::COUNT]; {}] = {cells:?};", cells.len());
         Ok(())

@@ -82,6 +82,11 @@ impl Write {
         self.to_reads.to(Later::Any)
     }
 
+    /// Cycles after which no later access has to wait for it, whichever it is; 0 where a scoreboard governs it.
+    pub fn reach(self) -> u8 {
+        self.to_reads.most().max(self.to_writes.most())
+    }
+
     /// Cycles until `second` may write the register too; 0 where a scoreboard governs it.
     pub fn until_write(self, second: Write) -> u8 {
         self.to_writes.to(second.class)
@@ -99,6 +104,11 @@ impl Read {
     /// The register of `file` that `inst` reads at `place`.
     pub fn of(inst: &Inst, place: Slot, file: RegFile, arch: Arch) -> Read {
         Read { to_writes: read_row(inst, place, arch), class: class::reader(inst, place, file) }
+    }
+
+    /// Cycles after which no later write has to wait for it, whichever it is; scoreboards come on top.
+    pub fn reach(self) -> u8 {
+        self.to_writes.most()
     }
 
     /// Cycles until `write` may write the register. For one that is read late this is not enough: see [`reads_late`].

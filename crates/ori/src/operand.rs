@@ -549,6 +549,12 @@ impl Operand {
         self.is_tag(Tag::Reg)
     }
 
+    /// Whether it names a physical register.
+    #[inline]
+    pub fn is_physical(self) -> bool {
+        self.is_tag(Tag::Phys)
+    }
+
     /// Whether it names virtual registers, other than as a guard: [`OperandKind::Reg`], [`OperandKind::Tuple`] or
     /// [`OperandKind::ConstBindless`].
     #[inline]

@@ -66,6 +66,8 @@ impl Flow {
 struct Recent {
     at: (u32, u32),
     age: u32,
+    /// With that age nobody has to keep a distance any more.
+    reach: u32,
 }
 
 /// When each instruction of a block issues, in cycles from the first.
@@ -216,22 +218,24 @@ impl<'a> Solver<'a> {
         self.delay_inside(block, &entry);
         let mut out = self.recent_at_end(block, &entry);
         let firsts = self.flow.succs[block].iter().map(|succ| &self.code.ops[*succ as usize][0]);
-        let late = firsts.map(|first| self.lacking(&out, first)).max().unwrap_or(0);
+        let late = firsts.map(|first| self.lacking(&out, 0, first)).max().unwrap_or(0);
         if late > 0 {
             let after_exit = self.times[block].first_exit + 1;
             self.times[block].delay(after_exit, late);
             out.iter_mut().for_each(|recent| recent.age += late);
-            out.retain(|recent| recent.age < WINDOW);
+            out.retain(|recent| recent.age < recent.reach);
         }
         let differs = self.out[block] != out;
         self.out[block] = out;
         differs
     }
 
-    /// Cycles that `op` has to wait until it keeps its distances to all of `recent`.
-    fn lacking(&self, recent: &[Recent], op: &Op) -> u32 {
-        let lacks = |r: &Recent| timing::distance(&self.code.accesses, self.op(r.at), op).saturating_sub(r.age);
-        recent.iter().map(lacks).max().unwrap_or(0)
+    /// Cycles that `op` has to wait until it keeps its distances to all of `recent`, if it issues `since` the point at which they are
+    /// so old.
+    fn lacking(&self, recent: &[Recent], since: u32, op: &Op) -> u32 {
+        let near = recent.iter().filter(|r| r.age + since < r.reach);
+        let lacks = |r: &Recent| timing::distance(&self.code.accesses, self.op(r.at), op).saturating_sub(r.age + since);
+        near.map(lacks).max().unwrap_or(0)
     }
 
     fn op(&self, (block, at): (u32, u32)) -> &'a Op {
@@ -254,7 +258,7 @@ impl<'a> Solver<'a> {
             if entry.is_empty() || since >= WINDOW {
                 break;
             }
-            let late = self.lacking(entry, op).saturating_sub(since);
+            let late = self.lacking(entry, since, op);
             if late > 0 {
                 self.times[block].delay(at, late);
             }
@@ -264,23 +268,20 @@ impl<'a> Solver<'a> {
     fn recent_at_end(&self, block: usize, entry: &[Recent]) -> Vec<Recent> {
         let times = &self.times[block];
         let leave = times.leave();
+        let accesses = &self.code.accesses;
         let before = entry.iter().map(|recent| Recent { age: recent.age + leave, ..*recent });
         let ops = &self.code.ops[block];
         let late = (0..ops.len()).rev().take_while(|at| times.issue[*at] + WINDOW > leave);
-        let own = late.filter(|at| matters_later(&ops[*at])).map(|at| {
+        let own = late.map(|at| {
             // What stands behind the first branch is met only by the way through it.
             let end = if at <= times.first_exit { leave } else { times.end };
-            Recent { at: (block as u32, at as u32), age: end - times.issue[at] }
+            let reach = timing::reach(accesses, &ops[at]);
+            Recent { at: (block as u32, at as u32), age: end - times.issue[at], reach }
         });
-        let mut recent: Vec<Recent> = before.chain(own).filter(|recent| recent.age < WINDOW).collect();
+        let mut recent: Vec<Recent> = before.chain(own).filter(|recent| recent.age < recent.reach).collect();
         keep_youngest(&mut recent);
         recent
     }
-}
-
-/// Some later instruction may have to keep a distance.
-fn matters_later(op: &Op) -> bool {
-    op.def_mask != 0 || op.use_mask != 0 || latency::sets_scoreboard(op.control)
 }
 
 /// Sort by place; of each instruction only the smallest age stays.

@@ -60,6 +60,17 @@ pub(crate) fn distance(accesses: &Accesses, earlier: &Op, later: &Op) -> u32 {
     cycles
 }
 
+/// Cycles after which no later instruction has to keep a [`distance`], whichever it is.
+pub(crate) fn reach(accesses: &Accesses, op: &Op) -> u32 {
+    let sets = if latency::sets_scoreboard(op.control) { latency::SET_TO_WAIT } else { 0 };
+    // Unknown accesses are a cycle away at most.
+    let of_write = |write: Option<Write>| write.map_or(1, Write::reach);
+    let of_read = |read: Option<Read>| read.map_or(1, Read::reach);
+    let writes = accesses.defs(op).iter().filter(|_| !op.variable).map(|def| of_write(def.write));
+    let reads = accesses.uses(op).iter().map(|place| of_read(place.read));
+    u32::from(writes.chain(reads).fold(sets, u8::max))
+}
+
 /// `later` waits for a scoreboard that `earlier` sets.
 fn waits_for(earlier: Control, later: Control) -> bool {
     let set = [earlier.write_scoreboard, earlier.read_scoreboard];

@@ -115,22 +115,27 @@ impl<'f> Values<'f> {
     /// nothing is known of distances.
     fn note_accesses(&mut self, id: InstId, inst: Option<&Inst>) {
         let func = self.func;
-        func.for_each_use(id, |mention| self.note_mention(&mention, inst));
-        func.for_each_def(id, |mention| self.note_mention(&mention, inst));
-        func.for_each_phys(id, |mention| self.note_physical(&mention, inst));
+        let mut has_numbers = func[id].operands.iter().any(|operand| operand.is_physical()) || func[id].call.is_some();
+        func.for_each_use(id, |mention| has_numbers |= self.note_mention(&mention, inst));
+        func.for_each_def(id, |mention| has_numbers |= self.note_mention(&mention, inst));
+        // Ahead of allocation few registers have one.
+        if has_numbers {
+            func.for_each_phys(id, |mention| self.note_physical(&mention, inst));
+        }
     }
 
-    fn note_mention(&mut self, mention: &RegRef, inst: Option<&Inst>) {
+    /// Note a virtual register, but for those with a physical number from the start. Whether it has a physical number.
+    fn note_mention(&mut self, mention: &RegRef, inst: Option<&Inst>) -> bool {
         let data = &self.func[mention.reg];
         if data.is_fixed() {
-            // A physical register, which is noted as one.
-            return;
+            return true;
         }
         let first = self.first[mention.reg];
         for (register, k) in mention.range.clone().enumerate() {
             let slot = slot(mention.slot, register as u8);
             self.note(first + Reg::from(k), data.file(), mention.is_def, slot, inst);
         }
+        data.physical.is_some()
     }
 
     fn note_physical(&mut self, mention: &PhysRef, inst: Option<&Inst>) {

@@ -34,6 +34,11 @@ impl Row {
     pub(super) fn to(self, second: Later) -> u8 {
         CELLS[usize::from(self.0)][second as usize]
     }
+
+    /// The most cycles to any class.
+    pub(super) fn most(self) -> u8 {
+        MOST[usize::from(self.0)]
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +72,13 @@ mod tests {
         }
         let longest = cycles(Table::ReadAfterWrite, Earlier::Cs2r32, Later::Any, Arch::Sm90);
         assert_eq!(cycles(Table::WriteAfterWrite, Earlier::Cs2r32, Later::Elect, Arch::Sm90), longest);
+    }
+
+    #[test]
+    fn no_class_is_farther_than_the_most() {
+        for row in (0..MOST.len()).map(|row| Row(row as u16)) {
+            assert_eq!(Later::ALL.iter().map(|second| row.to(*second)).max(), Some(row.most()));
+        }
     }
 
     #[test]

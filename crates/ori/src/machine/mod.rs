@@ -99,14 +99,18 @@ impl Function {
 
     /// A physical register of the operand's file that suits every width: number 0, or its piece's place from there.
     fn stand_in(&self, operand: Operand) -> Option<(RegFile, u16, u8)> {
+        if let Some((reg, piece)) = operand.as_piece() {
+            let data = &self[reg];
+            let first = piece.range(data.components).start;
+            return Some((data.file(), data.physical.unwrap_or(0) + u16::from(first), 1));
+        }
         self.physical(operand).or_else(|| {
-            let (reg, first) = match operand.kind() {
-                OperandKind::Reg(reg, piece) => (reg, piece.range(self[reg].components).start),
-                OperandKind::ConstBindless { handle, .. } => (handle, 0),
-                OperandKind::Tuple(tuple) => (*self.tuple_values(tuple).first()?, 0),
+            let reg = match operand.kind() {
+                OperandKind::ConstBindless { handle, .. } => handle,
+                OperandKind::Tuple(tuple) => *self.tuple_values(tuple).first()?,
                 _ => return None,
             };
-            Some((self[reg].file(), u16::from(first), 1))
+            Some((self[reg].file(), 0, 1))
         })
     }
 
@@ -124,10 +128,15 @@ impl Function {
         address: &impl Fn(Block) -> i64,
         place: &impl Fn(Operand) -> Option<(RegFile, u16, u8)>,
     ) -> Result<Value, String> {
+        let register = || place(operand).ok_or_else(|| self.unassigned(operand));
+        if operand.is_reg() {
+            let (file, number, _) = register()?;
+            return Ok(Value::Reg(file, number));
+        }
         Ok(match operand.kind() {
             OperandKind::None => Value::None,
             OperandKind::Reg(..) | OperandKind::Phys { .. } | OperandKind::Tuple(_) => {
-                let (file, number, _) = place(operand).ok_or_else(|| self.unassigned(operand))?;
+                let (file, number, _) = register()?;
                 Value::Reg(file, number)
             }
             OperandKind::Imm(bits, kind) => Value::Imm(extend(bits, kind)),
@@ -137,7 +146,7 @@ impl Function {
                 Value::Const { bank, offset }
             }
             OperandKind::ConstBindless { offset, .. } => {
-                let (_, ureg, _) = place(operand).ok_or_else(|| self.unassigned(operand))?;
+                let (_, ureg, _) = register()?;
                 let offset = u16::try_from(offset).map_err(|_| "constant offset out of range")?;
                 Value::ConstBindless { ureg, offset }
             }
@@ -170,6 +179,9 @@ fn extend(bits: u32, kind: ImmKind) -> u64 {
 }
 
 fn flags_of(operand: Operand) -> OperandFlags {
+    if !operand.has_flags() {
+        return OperandFlags::empty();
+    }
     let flags = [
         (operand.is_neg(), OperandFlags::NEG),
         (operand.is_abs(), OperandFlags::ABS),

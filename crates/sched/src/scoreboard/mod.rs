@@ -15,7 +15,7 @@
 mod ahead;
 mod choice;
 
-use crate::code::{AWAITED, Accesses, ByRegister, Code, Op, REGISTERS, Reg, succs};
+use crate::code::{AWAITED, Accesses, ByRegister, Code, Op, REGISTERS, Reg, mask_of, succs};
 use oriole_isa::{Carries, Control, Effects, Opcode};
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
@@ -161,6 +161,10 @@ struct Busy {
 }
 
 impl Busy {
+    fn is_empty(&self) -> bool {
+        self.results.is_empty() && self.sources.is_empty()
+    }
+
     fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.results.iter().chain(&self.sources).copied()
     }
@@ -170,6 +174,8 @@ impl Busy {
 struct Pending {
     by_reg: ByRegister<Busy>,
     by_scoreboard: [Vec<u32>; SCOREBOARDS],
+    /// By scoreboard: a superset of the registers that are busy, register `r` at bit `r % 64`.
+    busy: [u64; SCOREBOARDS],
     /// By release: whether it is one of them.
     is_pending: Vec<bool>,
 }
@@ -177,7 +183,12 @@ struct Pending {
 impl Pending {
     /// None of so many releases.
     fn new(releases: usize) -> Self {
-        Pending { by_reg: ByRegister::new(), by_scoreboard: Default::default(), is_pending: vec![false; releases] }
+        Pending {
+            by_reg: ByRegister::new(),
+            by_scoreboard: Default::default(),
+            busy: [0; SCOREBOARDS],
+            is_pending: vec![false; releases],
+        }
     }
 
     /// These and no others.
@@ -191,7 +202,9 @@ impl Pending {
             return;
         }
         let release = &releases[number as usize];
-        self.by_scoreboard[usize::from(release.scoreboard)].push(number);
+        let scoreboard = usize::from(release.scoreboard);
+        self.by_scoreboard[scoreboard].push(number);
+        self.busy[scoreboard] |= mask_of(release.regs.iter().copied());
         for reg in &release.regs {
             let busy = self.by_reg.get_mut(*reg);
             if release.is_result { &mut busy.results } else { &mut busy.sources }.push(number);
@@ -207,15 +220,20 @@ impl Pending {
         releases: &[Release],
         needed: &mut Vec<u32>,
     ) -> u8 {
-        for access in accesses.uses(op) {
-            needed.extend(&self.by_reg.get(access.reg).results);
+        let busy = self.busy.iter().fold(0, |all, busy| all | busy);
+        if busy & (op.use_mask | op.def_mask) != 0 {
+            for access in accesses.uses(op) {
+                needed.extend(&self.by_reg.get(access.reg).results);
+            }
+            for access in accesses.defs(op) {
+                needed.extend(self.by_reg.get(access.reg).all());
+            }
         }
-        for access in accesses.defs(op) {
-            needed.extend(self.by_reg.get(access.reg).all());
-        }
+        // Few functions have any, so those are asked first.
         for completion in Completion::ALL {
-            if completion.is_awaited_by(op) {
-                needed.extend(self.by_reg.get(completion.reg()).all());
+            let pending = self.by_reg.get(completion.reg());
+            if !pending.is_empty() && completion.is_awaited_by(op) {
+                needed.extend(pending.all());
             }
         }
         if op.awaits_all {
@@ -236,6 +254,7 @@ impl Pending {
 
     fn clear(&mut self, scoreboard: usize, releases: &[Release]) {
         let others = |number: &mut u32| usize::from(releases[*number as usize].scoreboard) != scoreboard;
+        self.busy[scoreboard] = 0;
         for number in self.by_scoreboard[scoreboard].drain(..) {
             self.is_pending[number as usize] = false;
             // The first release of a register takes out the others of this scoreboard with it.
