@@ -29,17 +29,6 @@ pub fn is_variable_opcode(opcode: Opcode, arch: Arch) -> bool {
     class::is_variable(opcode, arch)
 }
 
-/// The register that `inst` reads at `place` is read some time after issue: overwriting it needs a scoreboard
-/// wait (or a later instruction of the same queue). General registers of instructions of variable latency are;
-/// uniform registers only where [`holds_uniform`] says so; predicates never.
-pub fn reads_late(inst: &Inst, place: Slot, arch: Arch) -> bool {
-    match class::file_of(inst, place) {
-        RegFile::R => is_variable(inst, arch) && inst.opcode != Opcode::S2R,
-        RegFile::UR => holds_uniform(inst),
-        _ => false,
-    }
-}
-
 /// Uniform sources are read late too: asynchronous copies and tensor core work of a block, and `SYNCS.EXCH`
 /// (ptxas gives every one of them a read scoreboard; docs/isa/latency.md).
 pub fn holds_uniform(inst: &Inst) -> bool {
@@ -51,6 +40,100 @@ pub fn queue(inst: &Inst, arch: Arch) -> Option<Queue> {
     class::queue_of(inst, is_variable(inst, arch))
 }
 
+/// An instruction as the tables see it: what they ask of it, worked out once for all its registers.
+#[derive(Clone, Copy)]
+pub struct Classified<'a> {
+    inst: &'a Inst,
+    arch: Arch,
+    group: Group,
+    variable: bool,
+}
+
+impl<'a> Classified<'a> {
+    /// The classes of `inst`.
+    pub fn new(inst: &'a Inst, arch: Arch) -> Self {
+        Classified { inst, arch, group: Group::of(inst), variable: is_variable(inst, arch) }
+    }
+
+    /// The instruction.
+    pub fn inst(self) -> &'a Inst {
+        self.inst
+    }
+
+    /// See [`is_variable`].
+    pub fn is_variable(self) -> bool {
+        self.variable
+    }
+
+    /// See [`is_plain_arithmetic`].
+    pub fn is_plain_arithmetic(self) -> bool {
+        is_plain_arithmetic_of(self.inst, self.group)
+    }
+
+    /// The register that it reads at `place` is read some time after issue: overwriting it needs a scoreboard
+    /// wait (or a later instruction of the same queue). General registers of instructions of variable latency are;
+    /// uniform registers only where [`holds_uniform`] says so; predicates never.
+    pub fn reads_late(self, place: Slot) -> bool {
+        match class::file_of(self.inst, place) {
+            RegFile::R => self.variable && self.inst.opcode != Opcode::S2R,
+            RegFile::UR => holds_uniform(self.inst),
+            _ => false,
+        }
+    }
+
+    /// What it writes as its `def`.
+    pub fn write(self, def: Slot) -> Write {
+        let class = self.writer();
+        if self.variable {
+            // A scoreboard governs it.
+            return Write { to_reads: table::Row::NONE, to_writes: table::Row::NONE, class };
+        }
+        let (file, producer) = (class::file_of(self.inst, def), self.producer(def));
+        let row = |table| table::Row::of(table, file, producer, self.arch);
+        Write { to_reads: row(Table::ReadAfterWrite), to_writes: row(Table::WriteAfterWrite), class }
+    }
+
+    /// The register of `file` that it reads at `place`.
+    pub fn read(self, place: Slot, file: RegFile) -> Read {
+        Read { to_writes: self.read_row(place), class: self.reader(place, file) }
+    }
+
+    fn read_row(self, place: Slot) -> table::Row {
+        let info = self.inst.opcode.info();
+        if info.effects.contains(Effects::BRANCH) || info.pipe == Pipe::Barrier {
+            // What comes after a branch or barrier issues when it has decided.
+            return table::Row::NEXT;
+        }
+        let file = class::file_of(self.inst, place);
+        if self.variable && file != RegFile::R {
+            // Guards, predicates and uniform registers of queued instructions are free at once.
+            return table::Row::NEXT;
+        }
+        table::Row::of(Table::WriteAfterRead, file, self.war_reader(place), self.arch)
+    }
+
+    fn producer(self, def: Slot) -> Earlier {
+        class::producer(self.inst, self.group, def)
+    }
+
+    fn reader(self, place: Slot, file: RegFile) -> Later {
+        class::reader(self.inst, self.group, place, file)
+    }
+
+    fn war_reader(self, place: Slot) -> Earlier {
+        class::war_reader(self.inst, self.group, place, self.variable)
+    }
+
+    fn writer(self) -> Later {
+        class::writer(self.inst.opcode, self.group, self.variable)
+    }
+}
+
+/// See [`Classified::reads_late`].
+pub fn reads_late(inst: &Inst, place: Slot, arch: Arch) -> bool {
+    Classified::new(inst, arch).reads_late(place)
+}
+
 /// A register that an instruction writes, as far as distances go: what they are looked up by, worked out once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
@@ -60,18 +143,6 @@ pub struct Write {
 }
 
 impl Write {
-    /// Register `def` of `inst`.
-    pub fn of(inst: &Inst, def: Slot, arch: Arch) -> Write {
-        let variable = is_variable(inst, arch);
-        let class = class::writer(inst, variable);
-        if variable {
-            // A scoreboard governs it.
-            return Write { to_reads: table::Row::NONE, to_writes: table::Row::NONE, class };
-        }
-        let row = |table| table::Row::of(table, class::file_of(inst, def), class::producer(inst, def), arch);
-        Write { to_reads: row(Table::ReadAfterWrite), to_writes: row(Table::WriteAfterWrite), class }
-    }
-
     /// Cycles from the write (issue to issue) until `read` finds it done; 0 where a scoreboard governs it.
     pub fn until_read(self, read: Read) -> u8 {
         self.to_reads.to(read.class)
@@ -101,11 +172,6 @@ pub struct Read {
 }
 
 impl Read {
-    /// The register of `file` that `inst` reads at `place`.
-    pub fn of(inst: &Inst, place: Slot, file: RegFile, arch: Arch) -> Read {
-        Read { to_writes: read_row(inst, place, arch), class: class::reader(inst, place, file) }
-    }
-
     /// Cycles after which no later write has to wait for it, whichever it is; scoreboards come on top.
     pub fn reach(self) -> u8 {
         self.to_writes.most()
@@ -117,42 +183,29 @@ impl Read {
     }
 }
 
-fn read_row(reader: &Inst, place: Slot, arch: Arch) -> table::Row {
-    let info = reader.opcode.info();
-    if info.effects.contains(Effects::BRANCH) || info.pipe == Pipe::Barrier {
-        // What comes after a branch or barrier issues when it has decided.
-        return table::Row::NEXT;
-    }
-    let (file, variable) = (class::file_of(reader, place), is_variable(reader, arch));
-    if variable && file != RegFile::R {
-        // Guards, predicates and uniform registers of queued instructions are free at once.
-        return table::Row::NEXT;
-    }
-    table::Row::of(Table::WriteAfterRead, file, class::war_reader(reader, place, variable), arch)
-}
-
 /// Cycles from `producer` to `consumer` (issue to issue) for register `def` of the one to be readable at
 /// `place` of the other. 0 where `producer` is of variable latency: a scoreboard governs it.
 pub fn raw(producer: &Inst, def: Slot, consumer: &Inst, place: Slot, arch: Arch) -> u8 {
     let file = class::file_of(producer, def);
-    Write::of(producer, def, arch).until_read(Read::of(consumer, place, file, arch))
+    let read = Classified::new(consumer, arch).read(place, file);
+    Classified::new(producer, arch).write(def).until_read(read)
 }
 
 /// Cycles after which every reader finds register `def` of `producer` written.
 pub fn longest(producer: &Inst, def: Slot, arch: Arch) -> u8 {
-    Write::of(producer, def, arch).longest()
+    Classified::new(producer, arch).write(def).longest()
 }
 
 /// Cycles from `first`, which writes a register as its `def`, to `second`, which writes it too. 0 where
 /// `first` is of variable latency.
 pub fn waw(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
-    Write::of(first, def, arch).to_writes.to(class::writer(second, is_variable(second, arch)))
+    Classified::new(first, arch).write(def).to_writes.to(Classified::new(second, arch).writer())
 }
 
 /// Cycles from `reader`, which reads a register at `place`, to `writer`, which writes it. For registers that
 /// are read late this is not enough: see [`reads_late`].
 pub fn war(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> u8 {
-    read_row(reader, place, arch).to(class::writer(writer, is_variable(writer, arch)))
+    Classified::new(reader, arch).read_row(place).to(Classified::new(writer, arch).writer())
 }
 
 /// The row of a table that a pair of instructions goes by, as `raw.tsv`, `waw.tsv` and `war.tsv` name it.
@@ -169,20 +222,20 @@ pub struct Row {
 /// The row of [`raw`].
 pub fn raw_row(producer: &Inst, def: Slot, consumer: &Inst, place: Slot) -> Row {
     let file = class::file_of(producer, def);
-    Row { file, first: class::producer(producer, def), second: class::reader(consumer, place, file) }
+    let first = class::producer(producer, Group::of(producer), def);
+    Row { file, first, second: class::reader(consumer, Group::of(consumer), place, file) }
 }
 
 /// The row of [`waw`].
 pub fn waw_row(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> Row {
-    let second = class::writer(second, is_variable(second, arch));
-    Row { file: class::file_of(first, def), first: class::producer(first, def), second }
+    let second = Classified::new(second, arch).writer();
+    Row { file: class::file_of(first, def), first: Classified::new(first, arch).producer(def), second }
 }
 
 /// The row of [`war`].
 pub fn war_row(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> Row {
-    let first = class::war_reader(reader, place, is_variable(reader, arch));
-    let second = class::writer(writer, is_variable(writer, arch));
-    Row { file: class::file_of(reader, place), first, second }
+    let first = Classified::new(reader, arch).war_reader(place);
+    Row { file: class::file_of(reader, place), first, second: Classified::new(writer, arch).writer() }
 }
 
 include!(concat!(env!("OUT_DIR"), "/latency_stalls.rs"));
@@ -212,7 +265,10 @@ pub const SET_TO_WAIT: u8 = 2;
 
 /// Whether an instruction goes to an arithmetic pipe, rather than into a queue or elsewhere.
 pub fn is_plain_arithmetic(inst: &Inst) -> bool {
-    let group = Group::of(inst);
+    is_plain_arithmetic_of(inst, Group::of(inst))
+}
+
+fn is_plain_arithmetic_of(inst: &Inst, group: Group) -> bool {
     let queued =
         matches!(group, Group::Sfu | Group::Shuffle | Group::Sync | Group::Memory | Group::Branch | Group::Barrier);
     !queued && !inst.opcode.info().effects.contains(Effects::BRANCH)

@@ -3,7 +3,7 @@
 use crate::memory::MemoryAccess;
 use crate::units::{NOTHING, demand_of};
 use oriole_isa::chip::{CONSTANT_LINE, Demand};
-use oriole_isa::latency::{self, Slot};
+use oriole_isa::latency::{self, Classified, Slot};
 use oriole_isa::{
     Arch, Carries, CctlOp, CodeOrder, Control, Effects, Exit, Field, Inst, Opcode, RegFile, Value, special_registers,
 };
@@ -263,7 +263,8 @@ impl Reader<'_> {
         let (func, arch) = (self.func, self.arch);
         let call = data.call.expand().map(|call| &func[call]);
         let (uses, defs) = (self.accesses.uses.len(), self.accesses.defs.len());
-        self.note_accesses(inst, call.is_some());
+        let classified = Classified::new(inst, arch);
+        self.note_accesses(classified, call.is_some());
         if let Some(site) = call {
             self.note_call(site);
         }
@@ -283,7 +284,7 @@ impl Reader<'_> {
             memory,
             use_mask: mask_of(uses.of(&self.accesses.uses).iter().map(|access| access.reg)),
             def_mask: mask_of(defs.of(&self.accesses.defs).iter().map(|access| access.reg)),
-            variable: latency::is_variable(inst, arch),
+            variable: classified.is_variable(),
             leaves: call.is_some(),
             awaits_all: call.is_some() || awaits_all(inst),
             terminator: inst.opcode.exit() != Exit::No,
@@ -291,7 +292,7 @@ impl Reader<'_> {
             asks_for_line: self.asks_for_line(inst, defs),
             demand: demand_of(inst, arch),
             guarded: inst.guard != oriole_isa::Guard::ALWAYS,
-            plain_arithmetic: latency::is_plain_arithmetic(inst),
+            plain_arithmetic: classified.is_plain_arithmetic(),
         }
     }
 
@@ -308,16 +309,16 @@ impl Reader<'_> {
         constants.take(1).any(|line| self.lines.insert(line)) && is_load
     }
 
-    fn note_accesses(&mut self, inst: &Inst, leaves: bool) {
-        let arch = self.arch;
+    fn note_accesses(&mut self, classified: Classified<'_>, leaves: bool) {
+        let inst = classified.inst();
         let guard_file = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
         let used = |reg: Reg, file: RegFile, slot: Slot| {
-            let read = (!leaves).then(|| latency::Read::of(inst, slot, file, arch));
+            let read = (!leaves).then(|| classified.read(slot, file));
             let (operand, scalar) = match slot {
                 Slot::Operand { index, register: 0 } => (Some(index), inst.width(usize::from(index)) == 1),
                 _ => (None, false),
             };
-            Use { reg, operand, scalar, read, late: latency::reads_late(inst, slot, arch) }
+            Use { reg, operand, scalar, read, late: classified.reads_late(slot) }
         };
         if let Some(reg) = reg_number(guard_file, u16::from(inst.guard.predicate)) {
             self.accesses.uses.push(used(reg, guard_file, Slot::Guard));
@@ -334,7 +335,7 @@ impl Reader<'_> {
                 let Some(reg) = reg_number(file, first + u16::from(k)) else { break };
                 let slot = Slot::Operand { index: i as u8, register: k };
                 if is_def {
-                    let write = (!leaves).then(|| latency::Write::of(inst, slot, arch));
+                    let write = (!leaves).then(|| classified.write(slot));
                     self.accesses.defs.push(Def { reg, write });
                 } else {
                     self.accesses.uses.push(used(reg, file, slot));

@@ -7,7 +7,7 @@ use crate::lives::Class;
 use crate::memory::MemoryAccess;
 use crate::survey::Stretch;
 use crate::units::{NOTHING, demand_of};
-use oriole_isa::latency::{self, Slot};
+use oriole_isa::latency::{Classified, Slot};
 use oriole_isa::{Arch, Carries, CodeOrder, Control, Exit, Inst, RegFile};
 use oriole_ori::{Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg, entry_for_each};
 
@@ -70,7 +70,8 @@ impl<'f> Values<'f> {
         // What is held is held up to the mark: nothing that writes a register meanwhile comes behind it.
         let leaves = data.call.is_some() || data.is_hold();
         let inst = self.func.with_stand_ins(data).filter(|_| self.func.emits_code(id));
-        self.note_accesses(id, inst.as_ref().filter(|_| !leaves));
+        let classified = inst.as_ref().map(|inst| Classified::new(inst, self.arch));
+        self.note_accesses(id, classified.filter(|_| !leaves));
         let (uses, defs) = (Span::since(&self.accesses.uses, uses), Span::since(&self.accesses.defs, defs));
         let memory = inst.as_ref().and_then(|inst| {
             let access = MemoryAccess::of(inst, data.flags, |at| self.base(id, at))?;
@@ -86,7 +87,7 @@ impl<'f> Values<'f> {
             memory,
             use_mask: mask_of(uses.of(&self.accesses.uses).iter().map(|access| access.reg)),
             def_mask: mask_of(defs.of(&self.accesses.defs).iter().map(|access| access.reg)),
-            variable: inst.as_ref().is_some_and(|inst| latency::is_variable(inst, self.arch)),
+            variable: classified.is_some_and(Classified::is_variable),
             leaves,
             // Scoreboards come behind allocation.
             awaits_all: false,
@@ -98,7 +99,7 @@ impl<'f> Values<'f> {
             demand: inst.as_ref().map_or(NOTHING, |inst| demand_of(inst, self.arch)),
             guarded: data.writes_partly(),
             asks_for_line: false,
-            plain_arithmetic: inst.as_ref().is_some_and(latency::is_plain_arithmetic),
+            plain_arithmetic: classified.is_some_and(Classified::is_plain_arithmetic),
         }
     }
 
@@ -113,7 +114,7 @@ impl<'f> Values<'f> {
 
     /// Note what an instruction reads and writes. Without a hardware instruction, or for one that leaves the function,
     /// nothing is known of distances.
-    fn note_accesses(&mut self, id: InstId, inst: Option<&Inst>) {
+    fn note_accesses(&mut self, id: InstId, inst: Option<Classified<'_>>) {
         let func = self.func;
         let mut has_numbers = func[id].operands.iter().any(|operand| operand.is_physical()) || func[id].call.is_some();
         func.for_each_use(id, |mention| has_numbers |= self.note_mention(&mention, inst));
@@ -125,7 +126,7 @@ impl<'f> Values<'f> {
     }
 
     /// Note a virtual register, but for those with a physical number from the start. Whether it has a physical number.
-    fn note_mention(&mut self, mention: &RegRef, inst: Option<&Inst>) -> bool {
+    fn note_mention(&mut self, mention: &RegRef, inst: Option<Classified<'_>>) -> bool {
         let data = &self.func[mention.reg];
         if data.is_fixed() {
             return true;
@@ -138,20 +139,20 @@ impl<'f> Values<'f> {
         data.physical.is_some()
     }
 
-    fn note_physical(&mut self, mention: &PhysRef, inst: Option<&Inst>) {
+    fn note_physical(&mut self, mention: &PhysRef, inst: Option<Classified<'_>>) {
         for register in 0..mention.count {
             let Some(reg) = reg_number(mention.file, mention.number + u16::from(register)) else { break };
             self.note(reg, mention.file, mention.is_def, slot(mention.slot, register), inst);
         }
     }
 
-    fn note(&mut self, reg: Reg, file: RegFile, is_def: bool, slot: Option<Slot>, inst: Option<&Inst>) {
-        let known = inst.zip(slot).filter(|(inst, slot)| is_of_hardware(inst, *slot));
+    fn note(&mut self, reg: Reg, file: RegFile, is_def: bool, slot: Option<Slot>, inst: Option<Classified<'_>>) {
+        let known = inst.zip(slot).filter(|(inst, slot)| is_of_hardware(inst.inst(), *slot));
         if is_def {
-            let write = known.map(|(inst, slot)| latency::Write::of(inst, slot, self.arch));
+            let write = known.map(|(inst, slot)| inst.write(slot));
             self.accesses.defs.push(Def { reg, write });
         } else {
-            let read = known.map(|(inst, slot)| latency::Read::of(inst, slot, file, self.arch));
+            let read = known.map(|(inst, slot)| inst.read(slot, file));
             self.accesses.uses.push(Use { reg, operand: None, scalar: false, read, late: false });
         }
     }

@@ -121,8 +121,8 @@ pub(crate) fn file_of(inst: &Inst, slot: Slot) -> RegFile {
 }
 
 /// The class of a result.
-pub(crate) fn producer(inst: &Inst, def: Slot) -> Earlier {
-    let (group, file) = (Group::of(inst), file_of(inst, def));
+pub(crate) fn producer(inst: &Inst, group: Group, def: Slot) -> Earlier {
+    let file = file_of(inst, def);
     let is_first = !matches!(def, Slot::Operand { register: 1.., .. });
     match group {
         Group::Wide if file == RegFile::P => Earlier::WidePred,
@@ -137,8 +137,7 @@ pub(crate) fn producer(inst: &Inst, def: Slot) -> Earlier {
 }
 
 /// The class of a read of a register of `file`.
-pub(crate) fn reader(inst: &Inst, place: Slot, file: RegFile) -> Later {
-    let group = Group::of(inst);
+pub(crate) fn reader(inst: &Inst, group: Group, place: Slot, file: RegFile) -> Later {
     let Slot::Operand { index, register } = place else { return group.classes().guard };
     match file {
         // P2R reads all predicates at once; the rows named ALU are its.
@@ -186,8 +185,7 @@ fn general_reader(inst: &Inst, group: Group, index: u8, register: u8) -> Later {
 }
 
 /// The class of a read before a write.
-pub(crate) fn war_reader(inst: &Inst, place: Slot, variable: bool) -> Earlier {
-    let group = Group::of(inst);
+pub(crate) fn war_reader(inst: &Inst, group: Group, place: Slot, variable: bool) -> Earlier {
     match place {
         Slot::Guard if inst.opcode == Opcode::NOP => Earlier::GuardNop,
         Slot::Guard => group.classes().guard_read,
@@ -197,11 +195,11 @@ pub(crate) fn war_reader(inst: &Inst, place: Slot, variable: bool) -> Earlier {
 }
 
 /// The class of a write after another access.
-pub(crate) fn writer(inst: &Inst, variable: bool) -> Later {
-    match inst.opcode {
+pub(crate) fn writer(opcode: Opcode, group: Group, variable: bool) -> Later {
+    match opcode {
         Opcode::S2UR if variable => Later::S2urVariable,
         Opcode::ELECT => Later::Elect,
-        _ => Group::of(inst).classes().write[usize::from(variable)],
+        _ => group.classes().write[usize::from(variable)],
     }
 }
 

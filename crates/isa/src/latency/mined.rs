@@ -1,7 +1,8 @@
 //! The classes and numbers against what was mined from ptxas's code (`../shared/latency`, where it is).
 
+use super::class::Group;
 use super::table::Table;
-use super::{Slot, class, raw, war, waw};
+use super::{Classified, Slot, class, raw, war, waw};
 use crate::{Arch, Inst, Opcode, RegFile, Role, Value, decode};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -277,8 +278,8 @@ fn no_number_is_below_the_mined_ones() {
             let key = key_of(
                 &of_reads,
                 &row[3],
-                class::producer(first, def).name(),
-                class::reader(second, use_, file).name(),
+                class::producer(first, Group::of(first), def).name(),
+                class::reader(second, Group::of(second), use_, file).name(),
             );
             pool(&mut raws, key, raw(first, def, second, use_, arch), &row[4..6], row);
             compared += 1;
@@ -292,8 +293,8 @@ fn no_number_is_below_the_mined_ones() {
                 continue;
             };
             let Some((first, def)) = slot_of(first, file, None, register) else { continue };
-            let to = class::writer(&second[0], class::is_variable(second[0].opcode, arch));
-            let key = key_of(&of_writes, &row[2], class::producer(first, def).name(), to.name());
+            let to = Classified::new(&second[0], arch).writer();
+            let key = key_of(&of_writes, &row[2], class::producer(first, Group::of(first), def).name(), to.name());
             pool(&mut waws, key, waw(first, def, &second[0], arch), &row[3..5], row);
             compared += 1;
         }
@@ -311,8 +312,13 @@ fn no_number_is_below_the_mined_ones() {
             if class::is_variable(reader.opcode, arch) {
                 continue;
             }
-            let to = class::writer(&writer[0], class::is_variable(writer[0].opcode, arch));
-            let key = key_of(&of_overwrites, &row[3], class::war_reader(reader, place, false).name(), to.name());
+            let to = Classified::new(&writer[0], arch).writer();
+            let key = key_of(
+                &of_overwrites,
+                &row[3],
+                class::war_reader(reader, Group::of(reader), place, false).name(),
+                to.name(),
+            );
             pool(&mut wars, key, war(reader, place, &writer[0], arch), &row[4..6], row);
         }
         println!("{target}: {compared} of {} rows", reads.len() + writes.len());

@@ -6,7 +6,7 @@
 
 use super::ahead::{Ahead, ahead};
 use super::{Assignment, Completion, GROUP_ENDS, GROUPS, Release, SCOREBOARDS};
-use crate::code::{ByRegister, Code, Op, succs};
+use crate::code::{AWAITED, Code, Op, REGISTERS, succs};
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
 
@@ -49,9 +49,10 @@ struct Chooser<'a> {
     code: &'a Code,
     /// The first scoreboard that is given out.
     first: usize,
-    touched: ByRegister<Touched>,
-    /// When a register's value is there.
-    there: ByRegister<u32>,
+    /// By register.
+    touched: Vec<Touched>,
+    /// By register: when its value is there.
+    there: Vec<u32>,
     /// By place: when the instruction issues, and at the end the block's end.
     issue: Vec<u32>,
     /// By place: where the instruction's results and sources are first asked for.
@@ -71,8 +72,8 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
     let mut chooser = Chooser {
         code,
         first: if has_groups { usize::from(GROUPS) + 1 } else { 0 },
-        touched: ByRegister::new(),
-        there: ByRegister::new(),
+        touched: vec![Touched::default(); REGISTERS + AWAITED],
+        there: vec![0; REGISTERS + AWAITED],
         issue: Vec::new(),
         asked: Vec::new(),
         exit: 0,
@@ -146,7 +147,7 @@ impl Chooser<'_> {
         for open in opens.iter_mut().flatten() {
             open.asked_at = self.asked(open.release, all, assignment);
         }
-        self.touched.forget(|touched| *touched = Touched::default());
+        self.touched.fill(Touched::default());
     }
 
     /// Give scoreboards to what the block's instructions release. What nobody asks for gets none, and sources get none where
@@ -188,23 +189,24 @@ impl Chooser<'_> {
         self.issue.clear();
         let mut now = 0;
         for op in ops {
-            let time = self.code.accesses.uses(op).iter().map(|access| *self.there.get(access.reg)).fold(now, u32::max);
+            let time =
+                self.code.accesses.uses(op).iter().map(|access| self.there[access.reg as usize]).fold(now, u32::max);
             self.issue.push(time);
             let latency = if op.variable { op.opcode.estimate() } else { FIXED };
             for def in self.code.accesses.defs(op) {
-                *self.there.touch(def.reg) = time + latency;
+                self.there[def.reg as usize] = time + latency;
             }
             now = time + 1;
         }
         self.issue.push(now);
-        self.there.forget(|time| *time = 0);
+        self.there.fill(0);
     }
 
     /// The place of the first instruction of those seen that asks for a release; `all` is that of the first that waits for all.
     fn asked(&self, release: u32, all: u32, assignment: &Assignment) -> u32 {
         let Release { regs, is_result, .. } = &assignment.releases[release as usize];
         let first = regs.iter().fold(0, |first, reg| {
-            let Touched { read, written } = *self.touched.get(*reg);
+            let Touched { read, written } = self.touched[*reg as usize];
             let first = first_of(first, written);
             if *is_result { first_of(first, read) } else { first }
         });
@@ -214,14 +216,14 @@ impl Chooser<'_> {
     fn touch(&mut self, at: usize, op: &Op) {
         let place = at as u32 + 1;
         for access in self.code.accesses.uses(op) {
-            self.touched.touch(access.reg).read = place;
+            self.touched[access.reg as usize].read = place;
         }
         for access in self.code.accesses.defs(op) {
-            self.touched.touch(access.reg).written = place;
+            self.touched[access.reg as usize].written = place;
         }
         for completion in Completion::ALL {
             if completion.is_awaited_by(op) {
-                self.touched.touch(completion.reg()).written = place;
+                self.touched[completion.reg() as usize].written = place;
             }
         }
     }
