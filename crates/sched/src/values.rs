@@ -69,7 +69,7 @@ impl<'f> Values<'f> {
         let (uses, defs) = (self.accesses.uses.len(), self.accesses.defs.len());
         // What is held is held up to the mark: nothing that writes a register meanwhile comes behind it.
         let leaves = data.call.is_some() || data.is_hold();
-        let inst = self.func.with_stand_ins(data).filter(|_| self.func.emits_code(id));
+        let inst = if self.func.emits_code(id) { self.func.with_stand_ins(data) } else { None };
         let classified = inst.as_ref().map(|inst| Classified::new(inst, self.arch));
         self.note_accesses(id, classified.filter(|_| !leaves));
         let (uses, defs) = (Span::since(&self.accesses.uses, uses), Span::since(&self.accesses.defs, defs));

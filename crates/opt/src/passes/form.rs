@@ -1,7 +1,7 @@
 //! Slots 23 and 73: into SSA form and out of it.
 
 use super::dead_code::{LOOKED_AT, SWEPT};
-use super::exits;
+use super::{exits, late_steps};
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::RegFile;
 use oriole_ori::analysis::Analyses;
@@ -15,10 +15,13 @@ pub(crate) fn enter(func: &mut Function, _: &Context, analyses: &mut Analyses) -
 }
 
 /// Slot 73: values share registers, MovPhis become copies.
-pub(crate) fn leave(func: &mut Function, _: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    let (cfg, dominators, live) = (analyses.cfg(func), analyses.dominators(func), analyses.live(func));
+pub(crate) fn leave(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    let (cfg, dominators, mut live) = (analyses.cfg(func), analyses.dominators(func), analyses.live(func));
     let loops = analyses.loops(func);
     let nothing_is_dead = analyses.is_settled(SWEPT, func) && is_all_known(func);
+    if late_steps::run(func, context, &cfg, &loops, &live).across_blocks {
+        live = analyses.live(func);
+    }
     let done = ssa::destruct(func, &cfg, &dominators, &loops, &live)?;
     exits::clear(func, &cfg, &loops)?;
     if nothing_is_dead && !done.may_have_dead_code {

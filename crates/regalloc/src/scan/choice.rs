@@ -96,16 +96,15 @@ impl Scan<'_> {
         self.results.push(written);
     }
 
-    /// Where a result had best be, if it can: where what it is a copy of has been, where colouring has put it, or where it was
-    /// before.
+    /// Where a result had best be, if it can: where the next round of the loop finds it, where what it is a copy of has been, where
+    /// colouring has put it, or where it was before.
     fn preferred(&self, written: &Written, copied: Option<Component>) -> Option<u16> {
-        let node = written.node;
-        let from = copied.filter(|source| self.dies(*source)).and_then(|source| {
-            let register = self.file.register(source, self.graph.owner[source as usize]);
-            register.checked_sub(self.file.index(written.parts[0], node).into())
-        });
+        let (node, first) = (written.node, written.parts[0]);
+        let base = |register: u16| register.checked_sub(self.file.index(first, node).into());
+        let copied = copied.filter(|source| self.dies(*source));
+        let from = copied.map(|source| self.file.register(source, self.graph.owner[source as usize]));
         let coloured = self.graph.nodes[node as usize].physical;
-        let wanted = [from, coloured, Some(self.file.base(node))];
+        let wanted = [self.promised(first).and_then(base), from.and_then(base), coloured, Some(self.file.base(node))];
         let is_open = |base: &u16| {
             self.may_begin(node, *base)
                 && written.parts.iter().all(|part| {
@@ -142,8 +141,7 @@ impl Scan<'_> {
             return None;
         }
         // What lives through the loop has to be back when that begins anew.
-        let returns = self.header.is_some() && self.headers[part as usize].expand() == self.header;
-        Some(if returns { 2.0 } else { 1.0 })
+        Some(if self.promised(part).is_some() { 2.0 } else { 1.0 })
     }
 
     /// It does not move, or has done so for this line, or is written by it.

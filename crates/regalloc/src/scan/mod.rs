@@ -80,6 +80,7 @@ pub(crate) fn place(
         moved: Vec::new(),
         header: None,
         headers: vec![PackedOption::default(); lines.components as usize],
+        promised: vec![0; lines.components as usize],
         patience: 0,
         placement: Placement::default(),
     };
@@ -118,6 +119,8 @@ struct Scan<'a> {
     header: Option<Block>,
     /// By component: the start of a loop that was looked at last of those where it is live.
     headers: Vec<PackedOption<Block>>,
+    /// By component: the register in which that start finds it.
+    promised: Vec<u16>,
     /// How often somebody may yet be moved for the line.
     patience: u32,
     placement: Placement,
@@ -135,14 +138,17 @@ impl<'a> Scan<'a> {
     fn block(&mut self, block: Block, place: usize, last_reads: &mut LastReads) -> Option<()> {
         let Scene { lines, loops, .. } = *self.scene;
         let header = loops.innermost(block).map(|inner| loops[inner].header);
-        if let Some(start) = header.filter(|_| header != self.header) {
-            self.scene.live_in(start).for_each(|part| self.headers[part as usize] = start.into());
-        }
-        self.header = header;
         match &self.entries[block] {
             Some(entry) => self.file.set(entry, &self.graph.owner),
             None => self.begin(block)?,
         }
+        if let Some(start) = header.filter(|_| header != self.header) {
+            for (part, register) in self.entries[start].iter().flatten() {
+                self.headers[*part as usize] = start.into();
+                self.promised[*part as usize] = *register;
+            }
+        }
+        self.header = header;
         last_reads.read(lines, place, self.scene.live_out(block));
         for (at, access) in lines.lines(place).enumerate() {
             self.line(block, &access, last_reads.of_line(at))?;
@@ -221,6 +227,12 @@ impl<'a> Scan<'a> {
             data.is_use(at) && operand.as_piece().is_some_and(|(other, _)| other == reg)
         };
         lives_on || data.defs().any(in_one)
+    }
+
+    /// Where the next round of the innermost loop finds a component, if it does.
+    fn promised(&self, part: Component) -> Option<u16> {
+        let returns = self.header.is_some() && self.headers[part as usize].expand() == self.header;
+        returns.then(|| self.promised[part as usize])
     }
 
     /// The line reads it for the last time.
