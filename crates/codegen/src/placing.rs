@@ -39,7 +39,7 @@ const MUCH_ROOM: Wanted = Wanted { own_need: 28, dearest: 0.1 };
 const LOADS: usize = 4;
 const ROOMY: usize = 1024;
 /// How long the function with that room may take at most, as a part of what it takes without: what is estimated has to be worth it.
-const ROOMIER: f32 = 0.95;
+const ROOMIER: f32 = 0.975;
 /// Instructions that are put in order and allocated once more at most for fewer spills, all tries together.
 pub(crate) const AGAIN: usize = 2048;
 /// With so many registers all warps run on every target.

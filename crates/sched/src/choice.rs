@@ -24,6 +24,11 @@ const MANY: usize = 1024;
 const SLOW: usize = 2;
 const NEAR: i32 = 12;
 
+/// General registers beyond the limit with which an order is looked for once more, and how long it may take then, as a part of what
+/// it takes within the limit.
+const WIDER: i32 = 2;
+const SHORTER: f32 = 0.9;
+
 /// A way to an order.
 type Way = fn(&Graph, &Lives) -> Vec<u32>;
 
@@ -56,15 +61,16 @@ impl Tables {
         let count = looked.insts.len() as u32;
         let source = in_order(&looked.graph, looked.lives.clone(), 0..count);
         let as_it_is = Better { insts: None, cycles: source.cycles, peak: source.peak };
-        let choice = Choice { looked: &looked, limit, move_cycles };
-        let order = if source.peak.is_within(limit) {
-            let ranks: Vec<u32> = (0..count).collect();
-            choice.shortest(&ranks).ok().filter(|order| order.cycles < source.cycles)
-        } else {
-            let source = choice.priced(source);
-            let lowest = choice.lowest();
-            (lowest.cycles < source.cycles).then_some(lowest.order)
-        };
+        let within = |limit| Choice { looked: &looked, limit, move_cycles }.better(&source);
+        let mut order = within(limit);
+        let cycles = |order: &Option<Order>| order.as_ref().map_or(source.cycles, |order| order.cycles);
+        if limit.is_low() && order.as_ref().unwrap_or(&source).peak.is_near(limit) {
+            // What is kept for gaps before wide values is a guess.
+            let wider = within(limit.with_more(WIDER));
+            if cycles(&wider) as f32 <= SHORTER * cycles(&order) as f32 {
+                order = wider;
+            }
+        }
         let better =
             |order: Order| Better { insts: Some(looked.in_order(&order)), cycles: order.cycles, peak: order.peak };
         order.map_or(as_it_is, better)
@@ -196,6 +202,16 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
+    /// A better order than that of the source, if there is one.
+    fn better(&self, source: &Order) -> Option<Order> {
+        if source.peak.is_within(self.limit) {
+            let ranks: Vec<u32> = (0..source.insts.len() as u32).collect();
+            return self.shortest(&ranks).ok().filter(|order| order.cycles < source.cycles);
+        }
+        let (lowest, source) = (self.lowest(), self.priced(source.clone()));
+        (lowest.cycles < source.cycles).then_some(lowest.order)
+    }
+
     /// The order for which [`list_order`] decides.
     fn listed(&self, lives: &Lives, aims: (Counts, Counts), ranks: &[u32]) -> Order {
         list_order(&self.looked.graph, &self.looked.heights, lives.clone(), aims, ranks)

@@ -54,6 +54,25 @@ impl Counts {
         self
     }
 
+    /// So many general registers more.
+    pub(crate) fn with_more(mut self, general: i32) -> Counts {
+        let count = &mut self.0[Class::General as usize];
+        *count = count.saturating_add(general);
+        self
+    }
+
+    /// Of general registers there are as many, but for a wide value.
+    pub(crate) fn is_near(self, limit: Counts) -> bool {
+        const WIDE: i32 = 4;
+        self.0[Class::General as usize] > limit.0[Class::General as usize].saturating_sub(WIDE)
+    }
+
+    /// There are far more general registers than these.
+    pub(crate) fn is_low(self) -> bool {
+        const LOW: i32 = 128;
+        self.0[Class::General as usize] <= LOW
+    }
+
     /// Of general registers there are more than twice as many.
     pub(crate) fn is_far_above(self, limit: Counts) -> bool {
         self.0[Class::General as usize] > limit.0[Class::General as usize].saturating_mul(2)
