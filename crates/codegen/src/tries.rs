@@ -7,7 +7,9 @@ use crate::placing::{AGAIN, Placing, Spare};
 use crate::throughput::{NEAR, cycles_per_warp, latency};
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_ori::{Block, Function};
-use oriole_regalloc::{AllocError, FunctionAllocation, OWN_NEED, Recomputable, Recomputing, Wanted, estimated_work};
+use oriole_regalloc::{
+    AllocError, FunctionAllocation, OWN_NEED, Recomputable, Recomputing, RegisterBudget, Wanted, estimated_work,
+};
 use oriole_sched::{Lower, Lowering, Ordered, Reordering, SourceOrder};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::borrow::Cow;
@@ -155,15 +157,14 @@ impl<'a> Tries<'a> {
         Tries { placing, node, kept, ordered, recomputable, latency: OnceCell::new(), forms, tried: 0 }
     }
 
-    /// The allocation of those that are tried with which least is done.
+    /// The allocation of those that are tried whose warps take least time together.
     pub(crate) fn for_fewer_spills(
         &mut self,
         func: &mut Function,
         mut best: FunctionAllocation,
     ) -> Result<FunctionAllocation, CompileError> {
-        let mut work = estimated_work(func);
         if let Some(cap) = self.placing.budget.everywhere() {
-            let step = Step { cap, uniform: 0, longer: None, work, than: None };
+            let step = Step { cap, uniform: 0, longer: None, work: estimated_work(func), than: None };
             let at = self.form(cap)?;
             if self.forms[at].may_do(step, self.placing)
                 && let Some((allocation, other)) = self.allocate_lower(step, at)?
@@ -175,6 +176,7 @@ impl<'a> Tries<'a> {
         // Orders of the same code that have the same one are taken to be the same.
         let mut seen = FxHashSet::from_iter([fingerprint(self.kept)]);
         let mut vain = 0;
+        let mut least = self.cycles(func, &best);
         let count = self.kept.inst_count();
         let most = if count > LONG { 1 } else { AGAIN / count.max(1) };
         for spare in TRIES.into_iter().take(most) {
@@ -184,11 +186,11 @@ impl<'a> Tries<'a> {
                 continue;
             }
             let Some(allocation) = self.placing.attempt(self.node, &mut other, flow, None)? else { continue };
-            let other_work = estimated_work(&other);
+            let cycles = self.cycles(&other, &allocation);
             let spills_no_more = !allocation.own.spills.any();
             vain += 1;
-            if spills_no_more || other_work < work {
-                (best, work, vain) = (allocation, other_work, 0);
+            if cycles < least {
+                (best, least, vain) = (allocation, cycles, 0);
                 *func = other;
             }
             if spills_no_more || vain == VAIN {
@@ -300,6 +302,12 @@ impl<'a> Tries<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// Cycles of a scheduler for each warp of an allocated function.
+    fn cycles(&self, func: &Function, allocation: &FunctionAllocation) -> f32 {
+        let (arch, named) = (self.placing.allocator.arch(), RegisterBudget::named(&allocation.own.used));
+        cycles_per_warp(arch, named, estimated_work(func), latency(func, arch, &Flow::new(func).live, NEAR))
     }
 
     /// Whether an allocation for a step, with so much to execute, is worth it: its warps do not take too long together.

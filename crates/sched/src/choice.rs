@@ -5,7 +5,8 @@ use crate::code::{ByRegister, Op};
 use crate::dependence::{Graph, RegState, build};
 use crate::depth_first::depth_first_order;
 use crate::evictions::evictions;
-use crate::list::{Order, in_order, list_order};
+use crate::late_loads::late_loads_order;
+use crate::list::{Followed, Order, in_order, list_order};
 use crate::lives::{Class, Counts, Lives};
 use crate::order::heights;
 use crate::runs::order_by_runs;
@@ -29,13 +30,18 @@ const NEAR: i32 = 12;
 const WIDER: i32 = 2;
 const SHORTER: f32 = 0.9;
 
+/// How far ahead a list looks in the order that it follows: everywhere, or so far.
+const ALL: u32 = u32::MAX;
+const WINDOWS: [u32; 3] = [8, 16, 32];
+
 /// A way to an order.
 type Way = fn(&Graph, &Lives) -> Vec<u32>;
 
 /// Ways to orders that need few registers, those first that take least time to go. None is the best everywhere: of 1,385
 /// stretches of the kernels the second needs fewer registers than the first in 91, and more in 60.
-const FEW: [Way; 4] = [
+const FEW: [Way; 5] = [
     |graph, lives| backward_order(graph, lives, false),
+    late_loads_order,
     |graph, lives| backward_order(graph, lives, true),
     order_by_runs,
     |graph, _| depth_first_order(graph),
@@ -126,7 +132,7 @@ impl Looked {
     /// A short order of no more than `limit` that follows the `low` one where nothing fits; the last that was tried where there
     /// is none.
     pub(crate) fn shortest(&self, low: &Order, limit: Counts) -> Order {
-        let (Ok(order) | Err(order)) = Choice { looked: self, limit, move_cycles: 0 }.shortest(&ranks(&low.insts));
+        let (Ok(order) | Err(order)) = Choice { looked: self, limit, move_cycles: 0 }.shortest(&ranks(&low.insts), ALL);
         order
     }
 
@@ -206,35 +212,35 @@ impl Choice<'_> {
     fn better(&self, source: &Order) -> Option<Order> {
         if source.peak.is_within(self.limit) {
             let ranks: Vec<u32> = (0..source.insts.len() as u32).collect();
-            return self.shortest(&ranks).ok().filter(|order| order.cycles < source.cycles);
+            return self.shortest(&ranks, ALL).ok().filter(|order| order.cycles < source.cycles);
         }
         let (lowest, source) = (self.lowest(), self.priced(source.clone()));
         (lowest.cycles < source.cycles).then_some(lowest.order)
     }
 
     /// The order for which [`list_order`] decides.
-    fn listed(&self, lives: &Lives, aims: (Counts, Counts), ranks: &[u32]) -> Order {
-        list_order(&self.looked.graph, &self.looked.heights, lives.clone(), aims, ranks)
+    fn listed(&self, lives: &Lives, aim: Counts, followed: Followed<'_>) -> Order {
+        list_order(&self.looked.graph, &self.looked.heights, lives.clone(), aim, followed)
     }
 
     /// A short order within the limit, by `ranks` where nothing fits; the last that was tried where there is none.
-    fn shortest(&self, ranks: &[u32]) -> Result<Order, Order> {
+    fn shortest(&self, ranks: &[u32], window: u32) -> Result<Order, Order> {
         let mut aim = self.limit;
         let lives = &self.looked.lives;
-        let mut order = self.listed(lives, (aim, aim), ranks);
+        let mut order = self.listed(lives, aim, Followed { ranks, from: aim, window });
         for _ in 1..ATTEMPTS {
             if order.peak.is_within(self.limit) {
                 break;
             }
             aim = aim.less(order.peak, self.limit);
-            order = self.listed(lives, (aim, aim), ranks);
+            order = self.listed(lives, aim, Followed { ranks, from: aim, window });
         }
         if order.peak.is_within(self.limit) { Ok(order) } else { Err(order) }
     }
 
-    /// An order for a stretch that needs more than the limit as it stands in the source: a short one within it if there is
-    /// one, or else the cheapest of one that needs little, one that needs as much but is shorter, and one that lets go what
-    /// is not read again in the stretch.
+    /// An order for a stretch that needs more than the limit as it stands in the source: the cheapest of those that need
+    /// little, of short ones that stay near one of them, of one that needs as much but is shorter, and of one that lets go what is
+    /// not read again in the stretch.
     fn lowest(&self) -> Priced {
         let (lives, limit) = (&self.looked.lives, self.limit);
         let low = self.looked.few(None).low(self.looked, limit).clone();
@@ -242,15 +248,34 @@ impl Choice<'_> {
         let low_peak = low.peak;
         let mut best = self.priced(low);
         if !best.order.peak.is_far_above(limit) {
-            match self.shortest(&ranks) {
-                Ok(order) => return self.priced(order),
-                Err(near) => best = best.or(self.priced(near)),
+            best = self.near(best, &ranks);
+            if best.order.peak.is_within(limit) {
+                return best;
             }
             let aim = limit.max(low_peak);
-            best = best.or(self.priced(self.listed(lives, (aim, aim), &ranks)));
+            best = best.or(self.priced(self.listed(lives, aim, Followed { ranks: &ranks, from: aim, window: ALL })));
         }
-        let aims = (limit.less_for_ranks(), limit);
-        best.or(self.priced(self.listed(&lives.clone().until_last_read(), aims, &ranks)))
+        let followed = Followed { ranks: &ranks, from: limit.less_for_ranks(), window: ALL };
+        best.or(self.priced(self.listed(&lives.clone().until_last_read(), limit, followed)))
+    }
+
+    /// The cheapest of orders that follow the one of the lowest registers, and that of the source with its loads late. What is made with
+    /// all in sight takes registers for what is needed late.
+    fn near(&self, mut best: Priced, low: &[u32]) -> Priced {
+        let mut follow = |ranks: &[u32], window: u32| {
+            let (Ok(order) | Err(order)) = self.shortest(ranks, window);
+            let priced = self.priced(order);
+            if priced.cycles < best.cycles {
+                best = priced;
+            }
+        };
+        follow(low, ALL);
+        if low.len() <= MANY {
+            let late = ranks(&late_loads_order(&self.looked.graph, &self.looked.lives));
+            WINDOWS.into_iter().for_each(|window| follow(low, window));
+            WINDOWS.into_iter().chain([ALL]).for_each(|window| follow(&late, window));
+        }
+        best
     }
 
     /// What an order costs with what has to leave the registers.

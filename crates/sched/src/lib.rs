@@ -14,6 +14,7 @@ mod dependence;
 mod depth_first;
 mod evictions;
 mod hints;
+mod late_loads;
 mod length;
 mod list;
 mod lives;

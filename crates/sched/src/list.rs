@@ -10,6 +10,7 @@
 use crate::dependence::Graph;
 use crate::lives::{Counts, Lives};
 use crate::units::Units;
+use fixedbitset::FixedBitSet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -33,19 +34,28 @@ pub(crate) fn in_order(graph: &Graph, lives: Lives, insts: impl Iterator<Item = 
     clock.order
 }
 
+/// An order that is followed where nothing fits, and within sight of which the list stays.
+#[derive(Clone, Copy)]
+pub(crate) struct Followed<'a> {
+    /// By instruction: its place in it.
+    pub(crate) ranks: &'a [u32],
+    /// From so many registers on its ranks decide what is next, not the heights.
+    pub(crate) from: Counts,
+    /// How far ahead of the first that has not issued an instruction may stand in it to issue.
+    pub(crate) window: u32,
+}
+
 /// The order that is short and keeps within `aim` where it can. Of the instructions that find room those with the longest
-/// way go first, from `ranks_from` registers on those of the lowest rank. `ranks` are the places of the instructions in an order
-/// that is followed where nothing fits.
-pub(crate) fn list_order(
-    graph: &Graph,
-    heights: &[u32],
-    lives: Lives,
-    (ranks_from, aim): (Counts, Counts),
-    ranks: &[u32],
-) -> Order {
+/// way go first.
+pub(crate) fn list_order(graph: &Graph, heights: &[u32], lives: Lives, aim: Counts, followed: Followed<'_>) -> Order {
+    let Followed { ranks, from: ranks_from, window } = followed;
     let mut list = List {
         heights,
         ranks,
+        window,
+        issued_ranks: FixedBitSet::with_capacity(ranks.len()),
+        next_rank: 0,
+        outside: BinaryHeap::new(),
         incoming: graph.incoming.clone(),
         clock: Clock::new(graph, lives),
         aim,
@@ -102,6 +112,13 @@ struct List<'g> {
     heights: &'g [u32],
     /// By instruction: its place in the order to be followed.
     ranks: &'g [u32],
+    /// See [`Followed::window`].
+    window: u32,
+    /// The ranks of what has issued, and the first that is not one of them.
+    issued_ranks: FixedBitSet,
+    next_rank: u32,
+    /// What has no predecessors left and stands too far ahead, by rank.
+    outside: BinaryHeap<Reverse<(u32, u32)>>,
     incoming: Vec<u32>,
     clock: Clock<'g>,
     /// Registers that are to be used at most.
@@ -120,6 +137,15 @@ struct List<'g> {
 impl List<'_> {
     /// All predecessors of the instruction have issued.
     fn open(&mut self, at: u32) {
+        let rank = self.ranks[at as usize];
+        if rank - self.next_rank < self.window {
+            self.offer(at);
+        } else {
+            self.outside.push(Reverse((rank, at)));
+        }
+    }
+
+    fn offer(&mut self, at: u32) {
         self.waiting.push(Reverse((self.clock.earliest[at as usize], at)));
         self.by_rank.push(Reverse((self.ranks[at as usize], at)));
     }
@@ -127,6 +153,7 @@ impl List<'_> {
     fn issue(&mut self, at: u32) {
         self.issued[at as usize] = true;
         self.clock.issue(at);
+        self.advance(self.ranks[at as usize]);
         let graph = self.clock.graph;
         for edge in graph.edges.row(at as usize) {
             let incoming = &mut self.incoming[edge.to as usize];
@@ -134,6 +161,20 @@ impl List<'_> {
             if *incoming == 0 {
                 self.open(edge.to);
             }
+        }
+    }
+
+    /// The instruction of a rank has issued: others may have come within sight.
+    fn advance(&mut self, rank: u32) {
+        self.issued_ranks.insert(rank as usize);
+        while self.issued_ranks.contains(self.next_rank as usize) {
+            self.next_rank += 1;
+        }
+        let (next_rank, window) = (self.next_rank, self.window);
+        let in_sight = |entry: &Reverse<(u32, u32)>| entry.0.0 - next_rank < window;
+        while let Some(Reverse((_, at))) = self.outside.peek().copied().filter(in_sight) {
+            self.outside.pop();
+            self.offer(at);
         }
     }
 
@@ -220,7 +261,7 @@ impl<E: Ord> Queue<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TRIES, in_order, list_order};
+    use super::{Followed, TRIES, in_order, list_order};
     use crate::dependence::Graph;
     use crate::lives::{Class, Counts, Lives};
     use crate::order::heights;
@@ -287,8 +328,8 @@ mod tests {
                 incoming: vec![0; count as usize],
                 demands: vec![NOTHING; count as usize],
             };
-            let aims = (registers(ranks_from), registers(aim));
-            let order = list_order(&graph, &heights, lives, aims, &places(&by_rank));
+            let followed = Followed { ranks: &places(&by_rank), from: registers(ranks_from), window: u32::MAX };
+            let order = list_order(&graph, &heights, lives, registers(aim), followed);
             let choice = Choice { by_height: &by_height, by_rank: &by_rank, writes: &writes };
             assert_eq!(order.insts, choice.expected(ranks_from, aim), "seed {seed}");
         }
@@ -302,9 +343,15 @@ mod tests {
             let count = rng.u32(1..60);
             let sample = Sample::new(&mut rng, count, 4);
             let ranks = places(&sample.any_order(&mut rng));
-            let aims = (registers(rng.i32(0..12)), registers(rng.i32(0..12)));
-            let order = list_order(&sample.graph, &heights(&sample.graph), sample.lives.clone(), aims, &ranks);
+            let window = if rng.bool() { u32::MAX } else { rng.u32(1..20) };
+            let followed = Followed { ranks: &ranks, from: registers(rng.i32(0..12)), window };
+            let (aim, heights) = (registers(rng.i32(0..12)), heights(&sample.graph));
+            let order = list_order(&sample.graph, &heights, sample.lives.clone(), aim, followed);
             assert!(sample.allows(&order.insts), "seed {seed}: {:?}", order.insts);
+            for (place, at) in order.insts.iter().enumerate() {
+                let first = order.insts[place..].iter().map(|at| ranks[*at as usize]).min();
+                assert!(ranks[*at as usize] - first.unwrap_or(0) < window, "seed {seed}: {:?}", order.insts);
+            }
             let again = in_order(&sample.graph, sample.lives, order.insts.iter().copied());
             assert_eq!((order.cycles, order.peak), (again.cycles, again.peak), "seed {seed}");
         }
