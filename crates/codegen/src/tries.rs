@@ -9,6 +9,7 @@ use oriole_ori::analysis::{CallNode, Flow};
 use oriole_ori::{Block, Function};
 use oriole_regalloc::{
     AllocError, FunctionAllocation, OWN_NEED, Recomputable, Recomputing, RegisterBudget, Wanted, estimated_work,
+    work_without_copies,
 };
 use oriole_sched::{Lower, Lowering, Ordered, Reordering, SourceOrder};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -30,8 +31,11 @@ const TRIES: [Spare; 6] = [
 ];
 /// With so many that did not help one after the other it is enough.
 const VAIN: u32 = 3;
-/// Longer functions are tried once: no second try of one has helped, and it takes long.
+/// What spills nothing is good enough where it takes so much of what the order takes for which there was no room.
+const GOOD: f32 = 1.1;
+/// Longer functions are tried less often: it takes long.
 const LONG: usize = 700;
+const LONG_TRIES: usize = 2;
 /// Registers that stay for what lives within a block where there shall be fewer for the sake of more warps.
 const LOWER_NEED: u32 = OWN_NEED + 3;
 /// Registers that an order leaves free then, and where allocation finds no room so.
@@ -163,22 +167,22 @@ impl<'a> Tries<'a> {
         func: &mut Function,
         mut best: FunctionAllocation,
     ) -> Result<FunctionAllocation, CompileError> {
-        if let Some(cap) = self.placing.budget.everywhere() {
-            let step = Step { cap, uniform: 0, longer: None, work: estimated_work(func), than: None };
-            let at = self.form(cap)?;
-            if self.forms[at].may_do(step, self.placing)
-                && let Some((allocation, other)) = self.allocate_lower(step, at)?
-            {
+        let mut least = self.cycles(func, &best);
+        if let Some((allocation, other)) = self.without_spills(estimated_work(func))? {
+            let cycles = self.cycles(&other, &allocation);
+            if cycles < least {
+                (best, least) = (allocation, cycles);
                 *func = other;
-                return Ok(allocation);
+            }
+            if cycles <= GOOD * self.kept_cycles(&best) {
+                return Ok(best);
             }
         }
         // Orders of the same code that have the same one are taken to be the same.
         let mut seen = FxHashSet::from_iter([fingerprint(self.kept)]);
         let mut vain = 0;
-        let mut least = self.cycles(func, &best);
         let count = self.kept.inst_count();
-        let most = if count > LONG { 1 } else { AGAIN / count.max(1) };
+        let most = if count > LONG { LONG_TRIES } else { AGAIN / count.max(1) };
         for spare in TRIES.into_iter().take(most) {
             let mut other = self.kept.clone();
             let Ordered { flow, .. } = self.placing.order_with(&mut other, spare, None, None)?;
@@ -198,6 +202,14 @@ impl<'a> Tries<'a> {
             }
         }
         Ok(best)
+    }
+
+    /// An allocation with which nothing goes to memory and no more than so much is executed.
+    fn without_spills(&mut self, work: f32) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
+        let Some(cap) = self.placing.budget.everywhere() else { return Ok(None) };
+        let step = Step { cap, uniform: 0, longer: None, work, than: None };
+        let at = self.form(cap)?;
+        if self.forms[at].may_do(step, self.placing) { self.allocate_lower(step, at) } else { Ok(None) }
     }
 
     /// Fewer registers than are `named` where more warps run with them, nothing is spilled and little more is done than the `work`
@@ -304,6 +316,17 @@ impl<'a> Tries<'a> {
         Ok(None)
     }
 
+    /// The same of the function as it was put in order, if it found room in what an allocation names.
+    fn kept_cycles(&self, allocation: &FunctionAllocation) -> f32 {
+        let (arch, named) = (self.placing.allocator.arch(), RegisterBudget::named(&allocation.own.used));
+        cycles_per_warp(arch, named, work_without_copies(self.kept), self.kept_latency())
+    }
+
+    fn kept_latency(&self) -> f32 {
+        let arch = self.placing.allocator.arch();
+        *self.latency.get_or_init(|| latency(self.kept, arch, &self.forms[KEPT].flow.live, NEAR))
+    }
+
     /// Cycles of a scheduler for each warp of an allocated function.
     fn cycles(&self, func: &Function, allocation: &FunctionAllocation) -> f32 {
         let (arch, named) = (self.placing.allocator.arch(), RegisterBudget::named(&allocation.own.used));
@@ -314,7 +337,7 @@ impl<'a> Tries<'a> {
     fn is_fast(&self, func: &Function, work: f32, step: Step) -> bool {
         let Some(than) = step.than else { return true };
         let arch = self.placing.allocator.arch();
-        let kept = *self.latency.get_or_init(|| latency(self.kept, arch, &self.forms[KEPT].flow.live, NEAR));
+        let kept = self.kept_latency();
         let lower = latency(func, arch, &Flow::new(func).live, NEAR);
         cycles_per_warp(arch, step.cap, work, lower) <= than.most * cycles_per_warp(arch, than.named, than.work, kept)
     }
