@@ -33,6 +33,8 @@ const SHORTER: f32 = 0.9;
 /// How far ahead a list looks in the order that it follows: everywhere, or so far.
 const ALL: u32 = u32::MAX;
 const WINDOWS: [u32; 3] = [8, 16, 32];
+/// Where what was found is no longer than so many times what the stretch takes at least, no shorter one is looked for.
+const LONG: f32 = 1.5;
 
 /// A way to an order.
 type Way = fn(&Graph, &Lives) -> Vec<u32>;
@@ -262,18 +264,17 @@ impl Choice<'_> {
     /// The cheapest of orders that follow the one of the lowest registers, and that of the source with its loads late. What is made with
     /// all in sight takes registers for what is needed late.
     fn near(&self, mut best: Priced, low: &[u32]) -> Priced {
-        let mut follow = |ranks: &[u32], window: u32| {
+        let follow = |best: Priced, ranks: &[u32], window: u32| {
             let (Ok(order) | Err(order)) = self.shortest(ranks, window);
-            let priced = self.priced(order);
-            if priced.cycles < best.cycles {
-                best = priced;
-            }
+            best.or(self.priced(order))
         };
-        follow(low, ALL);
-        if low.len() <= MANY {
+        best = follow(best, low, ALL);
+        // Nothing is shorter than the longest way, or than an instruction a cycle.
+        let least = self.looked.heights.iter().copied().fold(low.len() as u32, u32::max);
+        if low.len() <= MANY && best.cycles as f32 > LONG * least as f32 {
             let late = ranks(&late_loads_order(&self.looked.graph, &self.looked.lives));
-            WINDOWS.into_iter().for_each(|window| follow(low, window));
-            WINDOWS.into_iter().chain([ALL]).for_each(|window| follow(&late, window));
+            best = WINDOWS.into_iter().fold(best, |best, window| follow(best, low, window));
+            best = WINDOWS.into_iter().chain([ALL]).fold(best, |best, window| follow(best, &late, window));
         }
         best
     }
