@@ -374,7 +374,7 @@ impl Operand {
     }
 
     /// What it is, without flags. Words that mean nothing read as [`OperandKind::None`].
-    #[inline]
+    #[inline(always)]
     pub fn kind(self) -> OperandKind {
         match self.tag() {
             Tag::None => OperandKind::None,
@@ -395,7 +395,7 @@ impl Operand {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn imm_kind(self) -> ImmKind {
         match self.mods() & 3 {
             0 => ImmKind::Bits,
@@ -404,7 +404,7 @@ impl Operand {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn const_kind(self) -> OperandKind {
         if self.words[1] & CONST_BANK == 0 {
             OperandKind::Symbol(SymRef::new(self.index()))
@@ -415,7 +415,7 @@ impl Operand {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn special_kind(self) -> OperandKind {
         match SPECIAL_TAGS.get(self.mods() as usize & 15) {
             Some(SpecialTag::Rz) => OperandKind::Rz,

@@ -18,12 +18,13 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    fn of(ops: &[Op], code: &Code) -> Ahead {
+    fn of(ops: &[Op], code: &Code, has_completions: bool) -> Ahead {
         let mut ahead = Ahead::default();
         for op in ops {
             code.accesses.uses(op).iter().for_each(|access| insert(&mut ahead.read, access.reg));
             code.accesses.defs(op).iter().for_each(|access| insert(&mut ahead.written, access.reg));
-            let awaited = Completion::ALL.iter().filter(|completion| completion.is_awaited_by(op));
+            let all = Completion::ALL.iter().filter(|_| has_completions);
+            let awaited = all.filter(|completion| completion.is_awaited_by(op));
             awaited.for_each(|completion| insert(&mut ahead.written, completion.reg()));
             ahead.awaits_all |= op.awaits_all;
         }
@@ -51,9 +52,9 @@ fn contains(set: &RegSet, reg: Reg) -> bool {
     set[reg as usize / 64] >> (reg % 64) & 1 == 1
 }
 
-/// By block: what is touched behind it.
-pub(super) fn ahead(code: &Code, machine: &MachineFunction) -> Vec<Ahead> {
-    let own: Vec<Ahead> = code.ops.iter().map(|ops| Ahead::of(ops, code)).collect();
+/// By block: what is touched behind it; effects that are awaited as if they were registers where there are such.
+pub(super) fn ahead(code: &Code, machine: &MachineFunction, has_completions: bool) -> Vec<Ahead> {
+    let own: Vec<Ahead> = code.ops.iter().map(|ops| Ahead::of(ops, code, has_completions)).collect();
     let mut ahead = vec![Ahead::default(); own.len()];
     let mut changed = true;
     while changed {

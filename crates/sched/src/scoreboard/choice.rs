@@ -81,7 +81,7 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
         clock: 0,
         again: false,
     };
-    let ahead = ahead(code, machine);
+    let ahead = ahead(code, machine, assignment.has_completions);
     let mut entry: Vec<Opens> = vec![Opens::default(); code.ops.len()];
     let mut goes_round = false;
     loop {
@@ -138,7 +138,7 @@ impl Chooser<'_> {
             let own = assignment.own[block][at];
             let asked = |release: Option<u32>| release.map_or(NOWHERE, |number| self.asked(number, all, assignment));
             self.asked.push([asked(own.result), asked(own.source)]);
-            self.touch(at, op);
+            self.touch(at, op, assignment.has_completions);
             if op.awaits_all {
                 all = at as u32;
             }
@@ -213,7 +213,7 @@ impl Chooser<'_> {
         all.min(first.wrapping_sub(1))
     }
 
-    fn touch(&mut self, at: usize, op: &Op) {
+    fn touch(&mut self, at: usize, op: &Op, has_completions: bool) {
         let place = at as u32 + 1;
         for access in self.code.accesses.uses(op) {
             self.touched[access.reg as usize].read = place;
@@ -221,7 +221,7 @@ impl Chooser<'_> {
         for access in self.code.accesses.defs(op) {
             self.touched[access.reg as usize].written = place;
         }
-        for completion in Completion::ALL {
+        for completion in Completion::ALL.into_iter().filter(|_| has_completions) {
             if completion.is_awaited_by(op) {
                 self.touched[completion.reg() as usize].written = place;
             }

@@ -90,6 +90,8 @@ struct OwnReleases {
 
 struct Assignment {
     releases: Vec<Release>,
+    /// Some release is of a [`Completion`].
+    has_completions: bool,
     /// By block and instruction.
     own: Vec<Vec<OwnReleases>>,
 }
@@ -126,12 +128,22 @@ pub(crate) fn assign(code: &mut Code, machine: &mut MachineFunction) {
 fn releases(code: &Code) -> Assignment {
     let mut releases = Vec::new();
     let own = code.ops.iter().map(|ops| ops.iter().map(|op| releases_of(op, code, &mut releases)).collect()).collect();
-    Assignment { releases, own }
+    let has_completions = code.ops.iter().flatten().any(|op| completion_of(op).is_some());
+    Assignment { releases, has_completions, own }
+}
+
+/// The effect of an instruction that others wait for, and whether as a result.
+fn completion_of(op: &Op) -> Option<(Completion, bool)> {
+    COMPLETIONS
+        .iter()
+        .find(|(opcode, ..)| *opcode == op.opcode)
+        .map(|(_, completion, as_result)| (*completion, *as_result))
 }
 
 fn releases_of(op: &Op, code: &Code, releases: &mut Vec<Release>) -> OwnReleases {
     let mut own = OwnReleases::default();
-    if op.leaves {
+    // Most carry neither.
+    if op.leaves || !op.carries.contains(Carries::WRITE) && !op.carries.contains(Carries::READ) {
         return own;
     }
     let mut add = |regs: SmallVec<[Reg; 4]>, is_result: bool| {
@@ -141,8 +153,8 @@ fn releases_of(op: &Op, code: &Code, releases: &mut Vec<Release>) -> OwnReleases
     let mut regs: SmallVec<[Reg; 4]> = code.accesses.uses(op).iter().filter(|u| u.late).map(|u| u.reg).collect();
     let mut results: SmallVec<[Reg; 4]> =
         code.accesses.defs(op).iter().filter(|_| op.variable).map(|d| d.reg).collect();
-    if let Some((_, completion, as_result)) = COMPLETIONS.iter().find(|(opcode, ..)| *opcode == op.opcode) {
-        if *as_result { &mut results } else { &mut regs }.push(completion.reg());
+    if let Some((completion, as_result)) = completion_of(op) {
+        if as_result { &mut results } else { &mut regs }.push(completion.reg());
     }
     if !results.is_empty() && op.carries.contains(Carries::WRITE) {
         own.result = add(results, true);
