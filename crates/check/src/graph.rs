@@ -97,6 +97,16 @@ impl Graph {
         self.blocks.binary_search_by_key(&line, |block| block.first).ok().map(|block| block as BlockId)
     }
 
+    /// The blocks that may come next in the same function: where a call comes back to, rather than what it calls.
+    pub(crate) fn nexts(&self, block: &Block) -> impl Iterator<Item = &Block> {
+        let back = match block.ends {
+            End::Call { back, .. } => back,
+            End::Plain | End::Return => None,
+        };
+        let jumps = block.edges.iter().filter(|edge| edge.kind != EdgeKind::Call).map(|edge| edge.to);
+        jumps.chain(back).map(|next| &self.blocks[next as usize])
+    }
+
     /// Which returns belong to which calls: those that the callee reaches without leaving the function.
     fn find_returns(&mut self, mut steps: usize) {
         let mut calls: Vec<(BlockId, BlockId)> = Vec::new();

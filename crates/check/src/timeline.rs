@@ -4,14 +4,14 @@
 //! All of it is told by the control words, the tables of latencies and the instructions' registers, so that the code of any compiler can be
 //! looked at. What is outstanding where the block begins is not known: waits for that cost nothing here.
 
-use crate::graph::Graph;
+use crate::graph::{Block, Graph};
 use crate::program::{Line, LineId, Program};
 use crate::report::{CheckError, chosen};
 use crate::step::cycles_between;
 use oriole_cubin::{Cubin, Function};
-use oriole_isa::Opcode;
 use oriole_isa::access::{SCOREBOARDS, Touch};
 use oriole_isa::latency::{self, Slot};
+use oriole_isa::{Arch, Inst, Opcode};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -23,6 +23,9 @@ const UNTIL_READ: u32 = 12;
 pub struct Timeline {
     /// Its name.
     pub function: String,
+    /// The target of its code.
+    #[serde(skip)]
+    pub arch: Arch,
     /// Its blocks that have instructions.
     pub blocks: Vec<BlockTimeline>,
 }
@@ -38,6 +41,8 @@ pub struct BlockTimeline {
     pub instructions: Vec<Issue>,
     /// The chain of instructions that made the last one issue as late as it does, by position in `instructions`.
     pub critical: Vec<usize>,
+    /// The blocks of the function that may come next, by position in [`Timeline::blocks`]; behind a call the one that it comes back to.
+    pub next: Vec<usize>,
 }
 
 /// An instruction that issues.
@@ -47,6 +52,9 @@ pub struct Issue {
     pub address: u64,
     /// Its text.
     pub text: String,
+    /// What the text says.
+    #[serde(skip)]
+    pub inst: Inst,
     /// The cycle in which it issues.
     pub cycle: u32,
     /// Cycles in which nothing issued before it.
@@ -138,13 +146,17 @@ fn of_function(program: &Program, graph: &Graph, function: &Function) -> Timelin
     });
     // What stands behind the code, up to the next multiple of 128 bytes.
     let is_padding = |line: &Line| line.inst.opcode == Opcode::NOP;
-    let blocks = blocks.map(|block| block.first..block.end);
-    let blocks = blocks.filter(|lines| !program.lines[lines.start as usize..lines.end as usize].iter().all(is_padding));
-    let blocks = blocks.map(|lines| of_block(program, lines));
-    Timeline { function: function.name.clone(), blocks: blocks.collect() }
+    let is_code = |block: &&Block| !program.lines[block.first as usize..block.end as usize].iter().all(is_padding);
+    let blocks: Vec<&Block> = blocks.filter(is_code).collect();
+    let place = |line: LineId| blocks.binary_search_by_key(&line, |block| block.first).ok();
+    let timelines = blocks.iter().map(|block| {
+        let next = graph.nexts(block).filter_map(|next| place(next.first)).collect();
+        of_block(program, block.first..block.end, next)
+    });
+    Timeline { function: function.name.clone(), arch: program.arch, blocks: timelines.collect() }
 }
 
-fn of_block(program: &Program, lines: std::ops::Range<LineId>) -> BlockTimeline {
+fn of_block(program: &Program, lines: std::ops::Range<LineId>, next: Vec<usize>) -> BlockTimeline {
     let mut walk = Walk {
         program,
         first: lines.start,
@@ -158,7 +170,7 @@ fn of_block(program: &Program, lines: std::ops::Range<LineId>) -> BlockTimeline 
     }
     let critical = critical(&walk.issues);
     let address = program.lines.get(lines.start as usize).map_or(0, |line| line.address);
-    BlockTimeline { address, cycles: walk.next, instructions: walk.issues, critical }
+    BlockTimeline { address, cycles: walk.next, instructions: walk.issues, critical, next }
 }
 
 /// What a scoreboard counts.
@@ -235,7 +247,8 @@ impl Walk<'_> {
         self.next = cycle + u32::from(line.inst.control.cycles());
         let text = self.program.text(id);
         let stalled = cycle.saturating_sub(idle);
-        self.issues.push(Issue { address: line.address, text, cycle, stalled, reason, done, bounds });
+        let (address, inst) = (line.address, line.inst.clone());
+        self.issues.push(Issue { address, text, inst, cycle, stalled, reason, done, bounds });
     }
 
     fn is_variable(&self, bound: &Bound) -> bool {

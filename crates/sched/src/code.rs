@@ -2,12 +2,13 @@
 
 use crate::memory::MemoryAccess;
 use crate::units::{NOTHING, demand_of};
+use oriole_isa::access::Register;
 use oriole_isa::chip::{CONSTANT_LINE, Demand};
 use oriole_isa::latency::{self, Classified, Slot};
 use oriole_isa::{
     Arch, Carries, CctlOp, CodeOrder, Control, Effects, Exit, Field, Inst, Opcode, RegFile, Value, special_registers,
 };
-use oriole_ori::{CallSite, Callee, Function, MachineData, MachineError, MachineFunction, MachineId};
+use oriole_ori::{CallSite, Callee, Function, InstFlags, MachineData, MachineError, MachineFunction, MachineId};
 use rustc_hash::FxHashSet;
 use std::num::NonZeroU32;
 
@@ -23,6 +24,12 @@ pub(crate) const REGISTERS: usize = 349;
 pub(crate) fn reg_number(file: RegFile, number: u16) -> Option<Reg> {
     let (_, base, count) = BASES.iter().find(|(f, ..)| *f == file)?;
     (number < *count).then(|| base + Reg::from(number))
+}
+
+/// The register of a number; `None` for what is awaited like one.
+pub(crate) fn register(reg: Reg) -> Option<Register> {
+    let (file, base, _) = BASES.iter().rev().find(|(_, base, _)| *base <= reg).filter(|_| reg < REGISTERS as Reg)?;
+    Register::new(*file, (reg - base) as u16)
 }
 
 /// Whether a physical register is one of R.
@@ -219,17 +226,11 @@ impl Code {
     /// # Errors
     /// An instruction has no hardware form.
     pub(crate) fn new(func: &Function, arch: Arch) -> Result<(Self, MachineFunction), MachineError> {
-        let mut reader = Reader {
-            func,
-            arch,
-            accesses: Accesses::default(),
-            constants_stop: Opcode::ULDC.exists_on(arch),
-            lines: FxHashSet::default(),
-        };
+        let mut reader = Reader::new(arch);
         let count = func.inst_count();
         reader.accesses.expect(count);
         let mut all = Vec::with_capacity(count);
-        let machine = MachineFunction::new(func, arch, |id, data, inst| all.push(reader.op(id, data, inst)))?;
+        let machine = MachineFunction::new(func, arch, |id, data, inst| all.push(reader.op(id, data, inst, func)))?;
         let mut all = all.into_iter();
         let ops = machine.blocks.iter().map(|block| all.by_ref().take(block.insts.len()).collect()).collect();
         Ok((Code { arch, ops, accesses: reader.accesses }, machine))
@@ -248,45 +249,59 @@ impl Code {
 }
 
 /// Reads the instructions of a function.
-struct Reader<'f> {
-    func: &'f Function,
+pub(crate) struct Reader {
     arch: Arch,
-    accesses: Accesses,
+    pub(crate) accesses: Accesses,
     /// Reads of constants stop the warp on the target, but for those by `LDC`.
     constants_stop: bool,
     /// Lines of constants that have been read so far, if so.
     lines: FxHashSet<(u8, u64)>,
 }
 
-impl Reader<'_> {
-    fn op(&mut self, id: MachineId, data: &MachineData, inst: &Inst) -> Op {
-        let (func, arch) = (self.func, self.arch);
-        let call = data.call.expand().map(|call| &func[call]);
+impl Reader {
+    pub(crate) fn new(arch: Arch) -> Self {
+        let constants_stop = Opcode::ULDC.exists_on(arch);
+        Reader { arch, accesses: Accesses::default(), constants_stop, lines: FxHashSet::default() }
+    }
+
+    /// An instruction of a function that is compiled.
+    fn op(&mut self, id: MachineId, data: &MachineData, inst: &Inst, func: &Function) -> Op {
+        let site = data.call.expand().map(|call| &func[call]);
+        let facts = Facts { flags: data.flags, carries: data.carries(), leaves: site.is_some() };
+        self.read(id, inst, facts, |accesses| {
+            if let Some(site) = site {
+                note_call(func, site, accesses);
+            }
+        })
+    }
+
+    /// An instruction. `more` adds to its accesses what its operands do not say.
+    pub(crate) fn read(&mut self, id: MachineId, inst: &Inst, facts: Facts, more: impl FnOnce(&mut Accesses)) -> Op {
+        let arch = self.arch;
+        let Facts { flags, carries, leaves } = facts;
         let (uses, defs) = (self.accesses.uses.len(), self.accesses.defs.len());
         let classified = Classified::new(inst, arch);
-        self.note_accesses(classified, call.is_some());
-        if let Some(site) = call {
-            self.note_call(site);
-        }
+        self.note_accesses(classified, leaves);
+        more(&mut self.accesses);
         let (uses, defs) = (Span::since(&self.accesses.uses, uses), Span::since(&self.accesses.defs, defs));
         let base = |at: usize| match inst.operands[at].value {
             Value::Reg(file, number) => reg_number(file, number),
             _ => None,
         };
-        let memory = MemoryAccess::of(inst, data.flags, base).and_then(|access| self.accesses.add_memory(access));
+        let memory = MemoryAccess::of(inst, flags, base).and_then(|access| self.accesses.add_memory(access));
         Op {
             id,
             opcode: inst.opcode,
             control: inst.control,
-            carries: data.carries(),
+            carries,
             uses,
             defs,
             memory,
             use_mask: mask_of(uses.of(&self.accesses.uses).iter().map(|access| access.reg)),
             def_mask: mask_of(defs.of(&self.accesses.defs).iter().map(|access| access.reg)),
             variable: classified.is_variable(),
-            leaves: call.is_some(),
-            awaits_all: call.is_some() || awaits_all(inst),
+            leaves,
+            awaits_all: leaves || awaits_all(inst),
             terminator: inst.opcode.exit() != Exit::No,
             has_order: has_order(inst, arch),
             asks_for_line: self.asks_for_line(inst, defs),
@@ -343,26 +358,35 @@ impl Reader<'_> {
             }
         }
     }
+}
 
-    fn note_call(&mut self, site: &CallSite) {
-        let Reader { func, accesses, .. } = self;
-        let regs = |operands: &[oriole_ori::Operand]| {
-            let mut regs = Vec::new();
-            for (file, first, count) in operands.iter().filter_map(|o| func.physical(*o)) {
-                regs.extend((first..first + u16::from(count)).filter_map(|n| reg_number(file, n)));
-            }
-            regs
-        };
-        accesses.uses.extend(regs(&site.args).into_iter().map(|reg| Use {
-            reg,
-            operand: None,
-            scalar: false,
-            read: None,
-            late: false,
-        }));
-        if site.callee != Callee::Return {
-            accesses.defs.extend(regs(&site.results).into_iter().map(|reg| Def { reg, write: None }));
+/// What an instruction does not say itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) flags: InstFlags,
+    pub(crate) carries: Carries,
+    /// See [`Op::leaves`].
+    pub(crate) leaves: bool,
+}
+
+/// The registers of a call's arguments and results.
+fn note_call(func: &Function, site: &CallSite, accesses: &mut Accesses) {
+    let regs = |operands: &[oriole_ori::Operand]| {
+        let mut regs = Vec::new();
+        for (file, first, count) in operands.iter().filter_map(|o| func.physical(*o)) {
+            regs.extend((first..first + u16::from(count)).filter_map(|n| reg_number(file, n)));
         }
+        regs
+    };
+    accesses.uses.extend(regs(&site.args).into_iter().map(|reg| Use {
+        reg,
+        operand: None,
+        scalar: false,
+        read: None,
+        late: false,
+    }));
+    if site.callee != Callee::Return {
+        accesses.defs.extend(regs(&site.results).into_iter().map(|reg| Def { reg, write: None }));
     }
 }
 

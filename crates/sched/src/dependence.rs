@@ -39,8 +39,33 @@ impl Graph {
     }
 }
 
+/// Why an instruction follows an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause<R> {
+    /// It reads what the earlier one writes.
+    ReadAfterWrite(R),
+    /// It writes what the earlier one writes.
+    WriteAfterWrite(R),
+    /// It writes what the earlier one reads.
+    WriteAfterRead(R),
+    /// Both access memory, and may meet there.
+    Memory,
+    /// One of them has an effect on the warp's threads or the outside, and the other must stay on its side.
+    Effect,
+    /// Nothing moves across the earlier one.
+    Behind,
+    /// Nothing moves across the later one.
+    Ahead,
+}
+
+/// Who is told of edges. That of the scheduler does not look at causes, which cost nothing then.
+pub(crate) trait Edges {
+    /// An edge between two instructions, with its latency; not from one to itself.
+    fn add(&mut self, from: u32, to: u32, latency: u32, cause: Cause<Reg>);
+}
+
 /// Edges as they are found: where from, where to.
-struct Edges {
+struct Found {
     found: Vec<(u32, Edge)>,
     incoming: Vec<u32>,
 }
@@ -54,10 +79,10 @@ pub(crate) struct RegState {
     uses: SmallVec<[(u32, Option<Read>); 4]>,
 }
 
-struct Builder<'a, I> {
+struct Builder<'a, I, E> {
     ops: &'a [Op<I>],
     accesses: &'a Accesses,
-    graph: Edges,
+    graph: &'a mut E,
     regs: &'a mut ByRegister<RegState>,
     memory: MemoryOrder<'a>,
     /// The last instruction that all later ones follow.
@@ -79,7 +104,18 @@ struct OfWarp {
 
 /// Build the graph of a block.
 pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>) -> Graph {
-    let graph = Edges { found: Vec::with_capacity(4 * ops.len()), incoming: vec![0; ops.len()] };
+    let mut graph = Found { found: Vec::with_capacity(4 * ops.len()), incoming: vec![0; ops.len()] };
+    find(ops, accesses, regs, &mut graph);
+    let Found { found, incoming } = graph;
+    Graph {
+        edges: Rows::new(ops.len(), found.iter().copied()),
+        incoming,
+        demands: ops.iter().map(|op| op.demand).collect(),
+    }
+}
+
+/// Tell `graph` of all edges of a block.
+pub(crate) fn find<I, E: Edges>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>, graph: &mut E) {
     let (memory, since_fence) = (MemoryOrder::default(), Vec::new());
     let mut builder = Builder {
         ops,
@@ -100,12 +136,6 @@ pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister
         state.defs.clear();
         state.uses.clear();
     });
-    let Edges { found, incoming } = builder.graph;
-    Graph {
-        edges: Rows::new(ops.len(), found.iter().copied()),
-        incoming,
-        demands: ops.iter().map(|op| op.demand).collect(),
-    }
 }
 
 /// Nothing moves across it: what follows is out of this block's sight, or depends on it by no register.
@@ -113,28 +143,34 @@ pub(crate) fn is_fence<I>(op: &Op<I>) -> bool {
     op.leaves || op.opcode.order() == CodeOrder::Fence
 }
 
-impl Edges {
-    fn edge(&mut self, from: u32, to: u32, latency: u32) {
-        if from != to {
-            self.found.push((from, Edge { to, latency }));
-            self.incoming[to as usize] += 1;
-        }
+impl Edges for Found {
+    fn add(&mut self, from: u32, to: u32, latency: u32, _: Cause<Reg>) {
+        self.found.push((from, Edge { to, latency }));
+        self.incoming[to as usize] += 1;
     }
 }
 
-impl<I> Builder<'_, I> {
-    fn edge(&mut self, from: u32, to: u32, latency: u32) {
-        self.graph.edge(from, to, latency);
+/// No instruction follows itself.
+fn edge(graph: &mut impl Edges, from: u32, to: u32, latency: u32, cause: Cause<Reg>) {
+    if from != to {
+        graph.add(from, to, latency, cause);
+    }
+}
+
+impl<I, E: Edges> Builder<'_, I, E> {
+    /// The two keep their order.
+    fn keep(&mut self, from: u32, to: u32, cause: Cause<Reg>) {
+        edge(self.graph, from, to, 1, cause);
     }
 
     fn order(&mut self, at: u32) {
         let op = &self.ops[at as usize];
         if let Some(fence) = self.fence {
-            self.edge(fence, at, 1);
+            self.keep(fence, at, Cause::Behind);
         }
         if is_fence(op) {
             for before in std::mem::take(&mut self.since_fence) {
-                self.edge(before, at, 1);
+                self.keep(before, at, Cause::Ahead);
             }
             self.fence = Some(at);
             self.memory = MemoryOrder::default();
@@ -145,13 +181,13 @@ impl<I> Builder<'_, I> {
         self.since_fence.push(at);
         if op.has_order {
             if let Some(before) = self.effect {
-                self.edge(before, at, 1);
+                self.keep(before, at, Cause::Effect);
             }
             for before in self.memory.take() {
-                self.edge(before, at, 1);
+                self.keep(before, at, Cause::Effect);
             }
             for before in std::mem::take(&mut self.of_warp).insts {
-                self.edge(before, at, 1);
+                self.keep(before, at, Cause::Effect);
             }
             self.effect = Some(at);
         }
@@ -174,7 +210,7 @@ impl<I> Builder<'_, I> {
         }
         self.of_warp.insts.push(at);
         if let Some(effect) = self.effect {
-            self.edge(effect, at, 1);
+            self.keep(effect, at, Cause::Effect);
         }
     }
 
@@ -182,20 +218,21 @@ impl<I> Builder<'_, I> {
         let op = &self.ops[at as usize];
         let Some(access) = self.accesses.memory(op) else { return };
         if let Some(effect) = self.effect {
-            self.edge(effect, at, 1);
+            self.keep(effect, at, Cause::Effect);
         }
-        let graph = &mut self.graph;
-        self.memory.access(at, access, |before| graph.edge(before, at, 1));
+        let graph = &mut *self.graph;
+        self.memory.access(at, access, |before| edge(graph, before, at, 1, Cause::Memory));
     }
 
     fn registers(&mut self, at: u32) {
-        let (ops, accesses, graph) = (self.ops, self.accesses, &mut self.graph);
+        let (ops, accesses, graph) = (self.ops, self.accesses, &mut *self.graph);
         let op = &ops[at as usize];
         for access in accesses.uses(op) {
             for (def, write) in &self.regs.get(access.reg).defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::raw(*write, access.read);
-                graph.edge(*def, at, if producer.variable { producer.opcode.estimate() } else { known() });
+                let latency = if producer.variable { producer.opcode.estimate() } else { known() };
+                edge(graph, *def, at, latency, Cause::ReadAfterWrite(access.reg));
             }
         }
         for access in accesses.defs(op) {
@@ -203,10 +240,11 @@ impl<I> Builder<'_, I> {
             for (def, write) in &state.defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::waw(*write, access.write);
-                graph.edge(*def, at, if producer.variable { producer.opcode.estimate() } else { known() });
+                let latency = if producer.variable { producer.opcode.estimate() } else { known() };
+                edge(graph, *def, at, latency, Cause::WriteAfterWrite(access.reg));
             }
             for (user, read) in &state.uses {
-                graph.edge(*user, at, timing::war(*read, access.write));
+                edge(graph, *user, at, timing::war(*read, access.write), Cause::WriteAfterRead(access.reg));
             }
         }
         for access in accesses.uses(op) {

@@ -5,6 +5,8 @@
 //! the hardware instructions are worked on in four steps: the order of each block by list scheduling
 //! (`order`), scoreboards and waits over the whole control-flow graph (`scoreboard`), stall counts
 //! (`stall`), and the hints (`.reuse`, the stay bit: `hints`). Latencies are the ISA data's.
+//!
+//! Why an instruction of finished code stands where it stands says [`Explainer`].
 
 mod backward;
 mod before;
@@ -13,6 +15,7 @@ mod code;
 mod dependence;
 mod depth_first;
 mod evictions;
+mod explain;
 mod hints;
 mod late_loads;
 mod length;
@@ -38,6 +41,8 @@ mod units;
 mod values;
 
 pub use before::{MOVE_CYCLES, Ordered, SourceOrder, Usage, order_values};
+pub use dependence::Cause;
+pub use explain::{BlockOrder, Dependence, Explainer, Passed, Reasons};
 pub use length::block_cycles;
 pub use lower::{Lower, Lowering, Reordering};
 pub use seed::OrderSeed;

@@ -41,13 +41,24 @@ pub(crate) fn heights(graph: &Graph) -> Vec<u32> {
     heights
 }
 
-fn list_schedule(ops: &[Op], graph: &Graph, mut heights: Vec<u32>) -> Vec<u32> {
+/// What has the highest goes first of what could: the way to the end of the block, or more.
+pub(crate) fn priorities(ops: &[Op], mut heights: Vec<u32>) -> Vec<u32> {
     // What comes at no fixed time and is read in other blocks is begun early.
     for (height, op) in heights.iter_mut().zip(ops).filter(|(_, op)| op.variable && !op.defs.is_empty()) {
         *height = (*height).max(op.opcode.estimate());
     }
     // What may stop the warp comes behind what asks for lines of constants and does not.
     heights.iter_mut().zip(ops).filter(|(_, op)| op.asks_for_line).for_each(|(height, _)| *height = u32::MAX);
+    heights
+}
+
+/// Cycles after which what comes at the end of an edge is asked for, while there is something else to do.
+pub(crate) fn patience(latency: u32) -> u32 {
+    latency + if latency >= MEMORY { MISS } else { 0 }
+}
+
+fn list_schedule(ops: &[Op], graph: &Graph, heights: Vec<u32>) -> Vec<u32> {
+    let heights = priorities(ops, heights);
     let mut incoming = graph.incoming.clone();
     let mut earliest = vec![0u32; heights.len()];
     let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
@@ -80,8 +91,7 @@ fn list_schedule(ops: &[Op], graph: &Graph, mut heights: Vec<u32>) -> Vec<u32> {
         order.push(at);
         for edge in graph.edges.row(at as usize) {
             let to = edge.to as usize;
-            let miss = if edge.latency >= MEMORY { MISS } else { 0 };
-            earliest[to] = earliest[to].max(clock + edge.latency + miss);
+            earliest[to] = earliest[to].max(clock + patience(edge.latency));
             incoming[to] -= 1;
             if incoming[to] == 0 {
                 waiting.push(Reverse((earliest[to], edge.to)));

@@ -2,6 +2,7 @@
 
 mod before;
 mod constants;
+mod explain;
 mod length;
 mod order;
 mod pace;

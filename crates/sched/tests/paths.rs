@@ -13,10 +13,10 @@ use std::env;
 /// Functions per target, unless `ORIOLE_CASES` says how many.
 const CASES: u64 = 400;
 /// splitmix64.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -28,14 +28,14 @@ impl Random {
     }
 }
 
-const REGISTERS: &str = "  .reg %R0 physical=0\n  .reg %R1 physical=2\n  .reg %R2 physical=3\n  .reg %D3 physical=4\n  \
+pub(super) const REGISTERS: &str = "  .reg %R0 physical=0\n  .reg %R1 physical=2\n  .reg %R2 physical=3\n  .reg %D3 physical=4\n  \
      .reg %D4 physical=6\n  .reg %P5 physical=0\n  .reg %P6 physical=1\n  .reg %P7 physical=2\n";
 const SINGLES: [&str; 3] = ["%R0", "%R1", "%R2"];
 const PAIRS: [&str; 2] = ["%D3", "%D4"];
 const PREDICATES: [&str; 3] = ["%P5", "%P6", "%P7"];
 
 /// One instruction, with a guard or without.
-fn instruction(random: &mut Random) -> String {
+pub(super) fn instruction(random: &mut Random) -> String {
     let mut r = || random.of(&SINGLES).to_owned();
     let (d, a, b) = (r(), r(), r());
     let (e, f) = (random.of(&PAIRS).to_owned(), random.of(&PAIRS).to_owned());
@@ -112,7 +112,7 @@ fn machine_code(func: &Function) -> Vec<Step> {
 }
 
 /// The registers that it reads or writes, and where.
-fn touches(inst: &Inst, definitions: bool) -> Vec<((RegFile, u16), Slot)> {
+pub(super) fn touches(inst: &Inst, definitions: bool) -> Vec<((RegFile, u16), Slot)> {
     let mut all = Vec::new();
     if !definitions && inst.guard != Guard::ALWAYS {
         all.push(((RegFile::P, inst.guard.predicate.into()), Slot::Guard));

@@ -4,6 +4,7 @@ use super::batch_args::{BatchArgs, CacheArgs, CacheCommandArgs, CompletionsArgs,
 use super::disasm_lines::LinesOf;
 use super::ptxas::Words;
 use super::run_args::RunArgs;
+use super::schedule::What;
 use super::schedule_args::ScheduleArgs;
 use super::test_args::TestArgs;
 use super::tune_args::{self, TuneArgs};
@@ -72,7 +73,8 @@ pub(crate) enum Command {
     /// Show when the instructions of a cubin issue, and what each of them waits for: one warp, block by block, by the control words and
     /// the tables of latencies.
     #[command(
-        after_help = "Example: oriole schedule k.cubin --entry saxpy, then --explain 0xd0 for the instruction at that address."
+        after_help = "Example: oriole schedule k.cubin --entry saxpy, then --explain 0xd0 for the instruction at that address, or \
+                      --explain-schedule=0xd0 for why it stands there."
     )]
     Schedule(ScheduleArgs),
     /// Test the compiler, the interpreter and the simulator by each other on random kernels.
@@ -172,6 +174,10 @@ pub(crate) struct CompileArgs {
     /// Write when each instruction issues and what it waits for, as `oriole schedule` does: as JSON, as SVG, or as text.
     #[arg(long, value_name = "FILE[.json|.svg]")]
     pub(crate) schedule: Option<PathBuf>,
+    /// Print why instructions stand where they stand, as `oriole schedule` does: those at ADDRESS (0x1a0), with TEXT in them (LDG), of one
+    /// FUNCTION: or of all; those of the longest way through the hottest block if nothing is said.
+    #[arg(long, value_name = "FUNCTION:ADDRESS|TEXT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) explain_schedule: Option<What>,
     /// Print the Ori before it leaves SSA form, with over which threads each value is the same and why not over more; or
     /// that as JSON.
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(crate) struct BatchArgs {
     /// Compile each input to DIR/STEM.cubin, --jobs of them at a time; as many as there are processors by default.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
-        "output", "dump_after", "dump_all", "dump_cfg", "dump_rpo", "stats", "pressure", "schedule", "uniformity", "time_phases",
+        "output", "dump_after", "dump_all", "dump_cfg", "dump_rpo", "stats", "pressure", "schedule", "explain_schedule", "uniformity", "time_phases",
         "pass_limit",
     ])]
     pub(crate) out_dir: Option<PathBuf>,

@@ -82,6 +82,9 @@ fn compile_one(args: &CompileArgs) -> Result<(), Failure> {
     if let Some(path) = &args.schedule {
         schedule::write(path, &product.cubin)?;
     }
+    if let Some(what) = &args.explain_schedule {
+        schedule::explain(what, &product.cubin)?;
+    }
     files::write(output, &product.cubin)?;
     // The program ends here: the system takes all memory back at once.
     std::mem::forget(compiled);
@@ -176,8 +179,12 @@ pub(crate) fn refuse_what_cannot_act(args: &CompileArgs, output: Option<&Path>, 
     let (code, ir) = (&args.code, &args.code.ir);
     let level = level(args);
     let contracts = |setting: &String| setting.split_once('=').is_some_and(|(name, _)| name == "contract");
-    let dumps =
-        args.stats || args.dump_rpo || !args.dump_after.is_empty() || args.dump_cfg.as_deref() == Some("-".as_ref());
+    let explains = args.explain_schedule.is_some();
+    let dumps = explains
+        || args.stats
+        || args.dump_rpo
+        || !args.dump_after.is_empty()
+        || args.dump_cfg.as_deref() == Some("-".as_ref());
     let prints = dumps || args.uniformity.is_some();
     let shows_code = !args.dump_after.is_empty() || args.dump_all.is_some() || args.dump_cfg.is_some();
     let cases = [

@@ -1,6 +1,6 @@
 //! The words of `oriole schedule`.
 
-use super::schedule::Form;
+use super::schedule::{Form, What};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -21,6 +21,11 @@ pub(crate) struct ScheduleArgs {
     /// Say of the instruction at this address (as `disasm` prints it) what it waits for and who waits for it.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) explain: Option<u64>,
+    /// Say why instructions stand where they stand: those at ADDRESS (0x1a0), with TEXT in them (LDG), of one FUNCTION: or of all; those of
+    /// the longest way through the hottest block if nothing is said.
+    #[arg(long, value_name = "FUNCTION:ADDRESS|TEXT", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          conflicts_with = "explain")]
+    pub(crate) explain_schedule: Option<What>,
 }
 
 /// Hexadecimal with or without `0x`, as `disasm` prints it.

@@ -1,7 +1,10 @@
 //! `oriole schedule`, and `oriole compile --schedule`.
 
+mod explain;
 mod svg;
 mod text;
+
+pub(super) use explain::What;
 
 use super::failure::{Failure, rejected, usage};
 use super::files;
@@ -46,12 +49,13 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let bytes = files::read(&args.input)?;
     let timelines = of(&bytes, &args.entry).map_err(|error| Failure::file(&args.input, error))?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
-    let text = match args.explain {
-        None => args.form.unwrap_or(Form::of(output)).write(&timelines)?,
-        Some(_) if args.form.is_some_and(|form| form != Form::Text) => {
+    let text = match (args.explain, &args.explain_schedule) {
+        (None, Some(what)) => explain::explanation(&timelines, what, args.form.unwrap_or(Form::of(output)))?,
+        (None, None) => args.form.unwrap_or(Form::of(output)).write(&timelines)?,
+        (Some(_), _) if args.form.is_some_and(|form| form != Form::Text) => {
             return Err(usage("--explain answers in text: leave --form out"));
         }
-        Some(address) => text::explanation(&timelines, address)
+        (Some(address), _) => text::explanation(&timelines, address)
             .ok_or_else(|| Failure::file(&args.input, format!("no instruction is at {address:#06x}")))?,
     };
     files::write(output, text.as_bytes())
@@ -66,6 +70,13 @@ fn of(bytes: &[u8], entries: &[String]) -> Result<Vec<Timeline>, String> {
 /// All blocks, each with the name of its function.
 fn blocks(timelines: &[Timeline]) -> impl Iterator<Item = (&str, &BlockTimeline)> {
     timelines.iter().flat_map(|one| one.blocks.iter().map(|block| (one.function.as_str(), block)))
+}
+
+/// What `oriole compile --explain-schedule` prints of the cubin that it has made.
+pub(super) fn explain(what: &What, cubin: &[u8]) -> Result<(), Failure> {
+    let timelines = of(cubin, &[]).map_err(rejected)?;
+    let text = explain::explanation(&timelines, what, Form::Text)?;
+    files::write(Path::new("-"), text.as_bytes())
 }
 
 /// What `oriole compile --schedule` writes of the cubin that it has made.

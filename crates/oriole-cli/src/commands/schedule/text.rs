@@ -42,7 +42,7 @@ pub(super) fn said(block: &BlockTimeline, reason: Reason) -> String {
 }
 
 /// `LDG.E at 0x00c0`.
-fn name(issue: &Issue) -> String {
+pub(super) fn name(issue: &Issue) -> String {
     format!("{} at {:#06x}", opcode(&issue.text), issue.address)
 }
 
