@@ -126,7 +126,10 @@ fn why(dependence: &Dependence, registers: &[String], explains_later: bool) -> S
         Cause::WriteAfterRead(_) => format!("{later} writes {registers}, read {there} (write after read, {cycles})"),
         Cause::Memory => "both access memory and may meet there".to_owned(),
         Cause::Effect => "one of them has an effect on threads or the outside, and keeps its side".to_owned(),
-        Cause::Behind | Cause::Ahead => "nothing moves across one of them".to_owned(),
+        // The fence is the earlier of the two, or the later.
+        Cause::Behind if explains_later => "nothing moves across that one".to_owned(),
+        Cause::Ahead if !explains_later => "nothing moves across that one".to_owned(),
+        Cause::Behind | Cause::Ahead => "nothing moves across this one".to_owned(),
     }
 }
 
