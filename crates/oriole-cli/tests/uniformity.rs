@@ -137,10 +137,13 @@ struct Expected<'f> {
     found: Mutex<Found>,
 }
 
+/// A register by its file and number.
+type Register = (RegFile, u16);
+
 #[derive(Default)]
 struct Found {
     /// The values that blocks, and the grid, have: by place, which register, and which block.
-    shared: BTreeMap<(usize, (RegFile, u16), Option<u64>), u32>,
+    shared: BTreeMap<(usize, Register, Option<u64>), u32>,
     checked: BTreeMap<Sameness, u64>,
     wrong: Vec<String>,
 }
@@ -174,7 +177,7 @@ impl<'f> Expected<'f> {
     }
 
     /// The values of a register must be as equal as it is said to be.
-    fn judge(&self, step: &Step<'_>, (at, block): (usize, Block), (file, number): (RegFile, u16), level: Sameness) {
+    fn judge(&self, step: &Step<'_>, (at, block): (usize, Block), (file, number): Register, level: Sameness) {
         let mut found = self.found.lock().expect("nobody panics");
         let lanes = (0..32).filter(|lane| step.active() >> lane & 1 == 1);
         let values: BTreeSet<u32> = lanes.filter_map(|lane| step.value(file, number, lane)).collect();
