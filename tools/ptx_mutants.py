@@ -4,7 +4,7 @@
 Each mutant changes one instruction of a form: a modifier dropped, added,
 swapped or moved; a type changed; an operand dropped, doubled or replaced by
 one of another kind; an older `.version`; an older target. ptxas and the
-checker (`cargo build -p oriole-ptx --example verdicts`) say whether they
+checker (`cargo build -p oriole-ptx --features examples --example verdicts`) say whether they
 accept it; the report gives the agreement and the largest classes of
 disagreement. Seeds make runs repeatable.
 

@@ -1,6 +1,6 @@
 //! Checks all cubins of folders, and sums up what is found by pairs of instructions.
 //!
-//! cargo run --release -p oriole-check --example corpus -- DIR... [--show]
+//! cargo run --release -p oriole-check --features examples --example corpus -- DIR... [--show]
 
 use oriole_check::{Finding, Missing, check};
 use oriole_cubin::Cubin;

@@ -68,7 +68,7 @@ fn programs_that_were_compiled_wrongly() {
 #[test]
 fn random_programs() {
     let first = std::env::var("ORIOLE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    for seed in (first..).take(200) {
+    for seed in (first..).take(120) {
         let program = generate::program(seed, &Options::default());
         if program.evaluate(&program.module).is_ok() {
             check(&program, &format!("program {seed}"));

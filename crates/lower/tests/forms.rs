@@ -48,15 +48,18 @@ fn lower(text: &str, arch: Arch) -> Result<(), String> {
     Ok(())
 }
 
-/// Forms of one family: how many lower, and the messages of the others.
-fn survey(path: &Path, arch: Arch, target: &str) -> (usize, BTreeMap<String, Vec<String>>) {
+/// The forms of one family.
+fn forms(path: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_default()).collect()
+}
+
+/// How many of the forms that a target has lower, and the messages of the others.
+fn survey(forms: &[serde_json::Value], arch: Arch, target: &str) -> (usize, BTreeMap<String, Vec<String>>) {
     let mut good = 0;
     let mut bad: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for line in text.lines() {
-        let form: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
-        let targets = form["targets"].as_array().cloned().unwrap_or_default();
-        if !targets.iter().any(|known| known == target) {
+    for form in forms {
+        if !form["targets"].as_array().is_some_and(|targets| targets.iter().any(|known| known == target)) {
             continue;
         }
         let ptx = form["ptx"].as_str().unwrap_or_default().replace("@TARGET@", target);
@@ -72,9 +75,10 @@ fn survey(path: &Path, arch: Arch, target: &str) -> (usize, BTreeMap<String, Vec
 fn forms_lower_or_are_refused_by_name() {
     let Some(folder) = oriole_prerequisites::shared("ptx_forms/forms") else { return };
     let mut internal = Vec::new();
-    for (arch, target) in TARGETS {
-        for family in FAMILIES {
-            let (good, bad) = survey(&folder.join(format!("{family}.jsonl")), arch, target);
+    for family in FAMILIES {
+        let forms = forms(&folder.join(format!("{family}.jsonl")));
+        for (arch, target) in TARGETS {
+            let (good, bad) = survey(&forms, arch, target);
             let count: usize = bad.values().map(Vec::len).sum();
             println!("{target} {family}: {good} lowered, {count} refused");
             for (message, forms) in bad {

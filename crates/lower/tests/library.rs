@@ -67,7 +67,7 @@ fn single(bits: u32) -> Single {
 fn u64_quotients() {
     let library = Library::load();
     let mut random = Random(1);
-    for _ in 0..20_000 {
+    for _ in 0..12_000 {
         let (a, b) = (random.next() >> (random.next() % 64), (random.next() >> (random.next() % 64)).max(1));
         let (a, b) = if random.next().is_multiple_of(8) { (u64::MAX - a % 4, b) } else { (a, b) };
         let q = library.call("__oriole_div_u64", &[a, b], random.error());
@@ -79,7 +79,7 @@ fn u64_quotients() {
 fn f64_quotients() {
     let library = Library::load();
     let mut random = Random(2);
-    for round in 0..20_000 {
+    for round in 0..12_000 {
         let (a, b) = (random.double(), random.double());
         let mode = round % 4;
         let got = library.call("__oriole_div_f64", &[a, b, mode as u64], random.error());
@@ -102,7 +102,7 @@ fn f64_quotients() {
 fn f32_quotients() {
     let library = Library::load();
     let mut random = Random(3);
-    for round in 0..20_000 {
+    for round in 0..12_000 {
         let (a, b) = (random.single(), random.single());
         let mode = MODES[round % 4];
         let exact = library.call("__oriole_quotient_f32", &[u64::from(a), u64::from(b)], random.error());
@@ -139,7 +139,7 @@ fn is_root(root: Double, of: Double, mode: Round) -> bool {
 fn f64_roots() {
     let library = Library::load();
     let mut random = Random(4);
-    for round in 0..20_000 {
+    for round in 0..12_000 {
         // The routine serves what the inline sequence leaves: small, negative and special operands.
         let a = match random.next() % 4 {
             0 => random.double() & 0x835f_ffff_ffff_ffff,
@@ -165,7 +165,7 @@ fn f64_roots() {
 fn f32_roots() {
     let library = Library::load();
     let mut random = Random(5);
-    for round in 0..20_000 {
+    for round in 0..12_000 {
         let (a, mode) = (random.single(), MODES[round % 4]);
         let of = single(a);
         let exact = library.call("__oriole_root_f32", &[u64::from(a)], random.error());

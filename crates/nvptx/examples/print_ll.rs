@@ -1,6 +1,6 @@
 //! Reads a file of LLVM assembly and prints it again, for a version of LLVM or the newest.
 //!
-//!     cargo run -p oriole-nvptx --example print_ll -- FILE [VERSION]
+//!     cargo run -p oriole-nvptx --features examples --example print_ll -- FILE [VERSION]
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("FILE?")?;

@@ -1,6 +1,6 @@
 //! Reads files of LLVM assembly and says how long that takes: for each the best of several runs.
 //!
-//!     cargo run --release -p oriole-nvptx --example read_ll -- FILE...
+//!     cargo run --release -p oriole-nvptx --features examples --example read_ll -- FILE...
 
 use std::time::Instant;
 

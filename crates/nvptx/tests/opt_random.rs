@@ -459,7 +459,7 @@ fn check(seed: u64) -> bool {
 
 #[test]
 fn random_programs() {
-    let count = std::env::var("ORIOLE_FUZZ").ok().and_then(|count| count.parse().ok()).unwrap_or(400);
+    let count = std::env::var("ORIOLE_FUZZ").ok().and_then(|count| count.parse().ok()).unwrap_or(250);
     let start = std::env::var("ORIOLE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let judged = (start..start + count).filter(|&seed| check(seed)).count();
     assert!(judged as u64 * 2 > count, "only {judged} of {count} programs are defined");

@@ -167,6 +167,12 @@ pub const KNOBS: &[Knob] = &[
         meaning: "at -O3, orders and allocations are tried again for fewer spills, and for fewer registers with which more warps run",
     },
     Knob {
+        name: "speculation-limit",
+        published: None,
+        default: Int(8),
+        meaning: "instructions: in a loop, so many from behind a branch go ahead of it at most, into the wait for its predicate",
+    },
+    Knob {
         name: "uniform",
         published: Some("687"),
         default: Bool(true),

@@ -2,8 +2,8 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, induction, invariants,
-    late_arch, launch_constants, memory, nested, nops, predicate, products, sink, synchronise, uniform, unroll,
-    wide_loads, zeros,
+    late_arch, launch_constants, memory, nested, nops, predicate, products, side_exits, sink, synchronise, uniform,
+    unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -111,6 +111,8 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("GeneralOptimizeLate2",     &[65],  (1, Min),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     entry("OriHoistInvariantsLate",   &[66],  (1, Mid),  false,  Once,      invariants::RULES, same_flow(invariants::run)),
     entry("OriDoRemat",               &[69],  (1, Mid),  false,  Once,      sink::RULES, same_flow(sink::run)),
+    // Behind slot 69, which puts things where they are needed.
+    entry("DoTexMovement",            &[68],  (2, Mid),  false,  Once,      side_exits::RULES, same_flow(side_exits::run)),
     // Ahead of slot 73: values have one definition, and nothing behind it folds constants.
     entry("LateArchOptimizeFirst",    &[75],  (1, Mid),  false,  Once,      late_arch::RULES, same_flow(late_arch::run)),
     entry("ConvertAllMovPhiToMov",    &[73],  (1, Max),  true,   Once,      &[], new_flow(form::leave)),

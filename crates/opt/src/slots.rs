@@ -148,7 +148,7 @@ pub const SLOTS: &[Slot] = &[
     pass(65, "GeneralOptimizeLate2", "slot 29's rules on what predication has left"),
     pass(66, "OriHoistInvariantsLate", "what is the same in every round of a loop is computed ahead of it: docs/opt.md, Invariants"),
     none(67, "DoKillMovement", "the IR has no kill marks to move: liveness is computed"),
-    none(68, "DoTexMovement", "moving texture instructions is left to slot 106, the scheduler"),
+    pass(68, "DoTexMovement", "in a loop, what stands behind a branch goes ahead of it, behind slot 69: docs/opt.md, Side exits"),
     pass(69, "OriDoRemat", "what is computed ahead of a loop for the code behind it goes there: docs/opt.md, Sinking"),
     stage(70, "OriPropagateVaryingSecond", "the same analysis, made anew when the function has changed; compile --uniformity lists it here: docs/uniform.md"),
     stage(71, "OptimizeSyncInstructions", "slot 99: no barrier around uniform branches, no wait for threads that are there: docs/convergence.md"),

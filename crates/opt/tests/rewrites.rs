@@ -192,14 +192,14 @@ fn random_functions() {
         "OriBackCopyPropagate",
         "OriPerformLiveDeadFourth",
     ];
-    random(random_function, 1_000, &phases);
+    random(random_function, 500, &phases);
 }
 
 /// What both ways of a branch compute is computed once, and the same.
 #[test]
 fn ways_with_much_in_common() {
     let phases = ["GenerateMovPhi", "SpeculativeHoistComInsts", "OriDoPredication", "GeneralOptimizeLate2"];
-    random(twin_function, 2_000, &[&phases[..], &["ConvertAllMovPhiToMov"]].concat());
+    random(twin_function, 1_000, &[&phases[..], &["ConvertAllMovPhiToMov"]].concat());
     let hoisted = |seed: &u64| {
         let mut func = twin_function(*seed).unwrap_or_else(|fault| panic!("program {seed}: {fault}"));
         apply(&mut func, phases[0]);
@@ -251,7 +251,7 @@ fn nothing_dead_is_taken_on_trust() {
 /// Short functions, in which most instructions read what one before gave: where rules meet.
 #[test]
 fn instructions_that_follow_each_other() {
-    random(short_function, 16_000, &["GeneralOptimize", "ConvertAllMovPhiToMov"]);
+    random(short_function, 7_000, &["GeneralOptimize", "ConvertAllMovPhiToMov"]);
 }
 
 /// Each comparison with each way to combine its result with another predicate.
@@ -365,7 +365,7 @@ fn counted_loops() {
         ["GenerateMovPhi", "GeneralOptimize", "OriLoopUnrolling", "OriPerformLiveDeadSecond", "GeneralOptimizeMid"];
     let mut rng = Rng::with_seed(from_environment("ORIOLE_SEED", 1));
     let (mut unrolled, mut tried) = (0, 0);
-    for number in 0..from_environment("ORIOLE_COUNT", 4_000) {
+    for number in 0..from_environment("ORIOLE_COUNT", 2_000) {
         let near = [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX][rng.usize(..5)];
         let step = [1, 3, 4, u32::MAX, 4_u32.wrapping_neg()][rng.usize(..5)];
         let distance = rng.u32(..80).wrapping_sub(20).wrapping_mul(step);

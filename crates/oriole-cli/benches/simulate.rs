@@ -1,7 +1,7 @@
 //! Speed of simulation in warp instructions per second (criterion's elements), by kernel and by mode,
 //! on one host thread and on all.
 //!
-//! Run it with `cargo bench -p oriole-cli --bench simulate`.
+//! Run it with `cargo bench -p oriole-cli --features benches --bench simulate`.
 
 #![allow(missing_docs, reason = "criterion's macro makes an undocumented function")]
 

@@ -251,7 +251,7 @@ fn folders_that_are_none() {
 fn a_folder_that_vanishes() {
     let scratch = Scratch::with_three();
     scratch.says("compile a.ptx b.ptx c.ptx --out-dir expected", 0);
-    let end = Instant::now() + Duration::from_secs(3);
+    let end = Instant::now() + Duration::from_secs(2);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while Instant::now() < end {
@@ -318,11 +318,11 @@ fn clearing_leaves_what_is_not_its_own() {
 }
 
 /// Eight processes at a time on one folder with a small bound, killed at random: no reader ever gets a wrong cubin. For
-/// `ORIOLE_STRESS_SECONDS`, 4 by default.
+/// `ORIOLE_STRESS_SECONDS`, 2 by default.
 #[test]
 fn killed_at_random() {
     const PROGRAMS: u32 = 24;
-    let seconds = std::env::var("ORIOLE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+    let seconds = std::env::var("ORIOLE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
     let scratch = Scratch::new();
     for number in 0..PROGRAMS {
         scratch.write(&format!("k{number}.ptx"), kernel(&format!("k{number}"), number, 5 + 10 * number));

@@ -150,10 +150,10 @@ fn where_nothing_is_better_plain_code_stays() {
 fn the_time_ends_a_search_and_so_does_a_signal() {
     let scratch = scratch(&chains([""; 2]));
     let started = Instant::now();
-    let report = tuned(&scratch, "--seconds 1");
+    let report = tuned(&scratch, "--seconds 1 --jobs 1");
     assert!(report["candidates"].as_u64() > Some(0) && report["interrupted"] == false, "{report:#}");
     assert!(started.elapsed() < Duration::from_secs(60));
-    let mut command = scratch.command(&format!("tune k.ptx -o out --seconds 3000 -- {LAUNCH}"));
+    let mut command = scratch.command(&format!("tune k.ptx -o out --seconds 3000 --jobs 1 -- {LAUNCH}"));
     let child = command.stdout(std::process::Stdio::piped()).spawn().expect("oriole starts");
     std::thread::sleep(Duration::from_secs(2));
     let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).output().expect("kill is there");

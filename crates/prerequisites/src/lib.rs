@@ -2,7 +2,7 @@
 //!
 //! A test that lacks something asks here, so that nobody takes a test that did nothing for one that passed. What was
 //! missing and which tests it was missed by stands on standard error when the test binary ends. With `ORIOLE_REQUIRE=1`
-//! such a test fails.
+//! such a test fails. Whether tests take samples or all there is is asked here too.
 
 pub mod nvdisasm;
 
@@ -17,6 +17,8 @@ pub const TOOLS: &str = "ORIOLE_ORACLE";
 pub const OLD_TOOLS: &str = "ORIOLE_ORACLE_OLD";
 /// The variable that makes failures of tests for which something is missing.
 pub const REQUIRE: &str = "ORIOLE_REQUIRE";
+/// The variable that has tests take all of what they take a sample of.
+pub const THOROUGH: &str = "ORIOLE_THOROUGH";
 
 /// What is missing, and the tests that miss it.
 static MISSING: Mutex<BTreeMap<String, BTreeSet<String>>> = Mutex::new(BTreeMap::new());
@@ -59,10 +61,18 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     Some(folder.join(path)).filter(|path| path.exists()).or_else(|| missing(&format!("../shared/{path}")))
 }
 
+/// Whether [`THOROUGH`] asks for all that a test can try, rather than a sample that tries each thing once.
+pub fn is_thorough() -> bool {
+    is_set(THOROUGH)
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| value != "0" && !value.is_empty())
+}
+
 /// Notes that the test that runs has to do without something.
 fn missing<T>(what: &str) -> Option<T> {
-    let required = std::env::var(REQUIRE).is_ok_and(|value| value != "0" && !value.is_empty());
-    assert!(!required, "{what} is missing, and {REQUIRE} asks for it");
+    assert!(!is_set(REQUIRE), "{what} is missing, and {REQUIRE} asks for it");
     static AT_EXIT: Once = Once::new();
     AT_EXIT.call_once(|| {
         // SAFETY: `summary` is a function with the C interface that neither unwinds nor calls `exit`. Where it cannot be

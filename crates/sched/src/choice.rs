@@ -40,7 +40,7 @@ const LONG: f32 = 1.5;
 type Way = fn(&Graph, &Lives) -> Vec<u32>;
 
 /// Ways to orders that need few registers, those first that take least time to go. None is the best everywhere: of 1,385
-/// stretches of the kernels the second needs fewer registers than the first in 91, and more in 60.
+/// stretches of the kernels the one with foresight needs fewer registers than the first in 91, and more in 60.
 const FEW: [Way; 5] = [
     |graph, lives| backward_order(graph, lives, false),
     late_loads_order,

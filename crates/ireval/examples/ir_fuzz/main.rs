@@ -1,7 +1,7 @@
 //! Random LLVM IR: what a compiler makes of it against the direct evaluation.
 //!
-//!     cargo run --release -p oriole-ireval --example ir_fuzz -- --count 1000 --seed 1
-//!     cargo run --release -p oriole-ireval --example ir_fuzz -- --routes llc,opt-llc --count 1000
+//!     cargo run --release -p oriole-ireval --features examples --example ir_fuzz -- --count 1000 --seed 1
+//!     cargo run --release -p oriole-ireval --features examples --example ir_fuzz -- --routes llc,opt-llc --count 1000
 //!
 //! Program `n` of a seed is always the same. Each is printed as text and compiled by the routes asked for; the PTX runs in
 //! the PTX interpreter, and what it writes must be what `oriole-ireval` says. Programs on which a route differs are cut

@@ -1,7 +1,7 @@
 //! Runs machine functions of a subset of PTX: the independent side of the tests of passes. It knows
 //! the dictionary of registers, the `phi`s and the arithmetic of the subset, and nothing of the passes.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use oriole_nvptx::machine::{Base, BlockId, Forms, Function, Inst, Opcode, Operand, Reg, Terminator, VReg};
 
@@ -30,8 +30,8 @@ struct Machine<'a> {
     function: &'a Function,
     forms: &'a Forms,
     input: u64,
-    regs: HashMap<VReg, u64>,
-    memory: HashMap<u64, u64>,
+    regs: FxHashMap<VReg, u64>,
+    memory: FxHashMap<u64, u64>,
     trace: Trace,
 }
 
@@ -41,8 +41,14 @@ struct Machine<'a> {
 ///
 /// Text, when a register is read that is not written, or something is outside the subset.
 pub(crate) fn run(function: &Function, forms: &Forms, input: u64) -> Result<Trace, String> {
-    let mut machine =
-        Machine { function, forms, input, regs: HashMap::new(), memory: HashMap::new(), trace: Trace::default() };
+    let mut machine = Machine {
+        function,
+        forms,
+        input,
+        regs: FxHashMap::default(),
+        memory: FxHashMap::default(),
+        trace: Trace::default(),
+    };
     let mut from: Option<BlockId> = None;
     let mut at = function.layout[0];
     for _ in 0..MAX_BLOCKS {

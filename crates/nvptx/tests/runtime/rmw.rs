@@ -96,8 +96,7 @@ define ptx_kernel void @k(ptr %in, ptr %out) {{
 /// Runs one operation on one type in all ways; numbers are bits of the type.
 fn check(op: &str, ty: &str, size: usize, arch: &str, constant: &str, [old, operand, expected]: [u128; 3]) {
     // Each order and scope once, the other choices in turn.
-    let cases: Vec<_> =
-        (0..20).flat_map(|at| [true, false].map(|constant| (at % 5, at / 5, (at + at / 5) % 5, constant))).collect();
+    let cases: Vec<_> = (0..20).map(|at| (at % 5, at / 5, (at + at / 5) % 5, at % 2 == 0)).collect();
     let text = source(op, ty, constant, size, &cases);
     let mut input = old.to_le_bytes().to_vec();
     input.extend(operand.to_le_bytes());

@@ -23,6 +23,7 @@ pub(crate) mod nested;
 pub(crate) mod nops;
 pub(crate) mod predicate;
 pub(crate) mod products;
+pub(crate) mod side_exits;
 pub(crate) mod sink;
 pub(crate) mod synchronise;
 pub(crate) mod uniform;

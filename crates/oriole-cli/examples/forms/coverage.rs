@@ -51,7 +51,7 @@ fn print_table(table: &BTreeMap<&str, [Cell; TARGETS.len()]>) {
     println!("# Coverage of PTX\n");
     println!("Instruction forms that compile, of those that ptxas 13.0.88 accepts; one number where all do. Made by");
     println!(
-        "`cargo run --release -p oriole-cli --example forms -- coverage ../shared/ptx_forms/forms > docs/ptx-coverage.md`."
+        "`cargo run --release -p oriole-cli --features examples --example forms -- coverage ../shared/ptx_forms/forms > docs/ptx-coverage.md`."
     );
     println!("What the code computes is compared with ptxas's by `conform` of the same example: see the README.\n");
     println!("| family | {} |", TARGETS.join(" | "));

@@ -1,7 +1,7 @@
 //! What Oriole makes of a corpus of PTX instruction forms, all in one process.
 //!
-//!     cargo run --release -p oriole-cli --example forms -- coverage ../shared/ptx_forms/forms > docs/ptx-coverage.md
-//!     cargo run --release -p oriole-cli --example forms -- conform ../shared/ptx_forms/forms --targets sm_80,sm_90 \
+//!     cargo run --release -p oriole-cli --features examples --example forms -- coverage ../shared/ptx_forms/forms > docs/ptx-coverage.md
+//!     cargo run --release -p oriole-cli --features examples --example forms -- conform ../shared/ptx_forms/forms --targets sm_80,sm_90 \
 //!         --ptxas PATH --cubins DIR --failures FILE
 //!
 //! `coverage` writes the table of what compiles. `conform` runs our code on the strict simulator and compares it

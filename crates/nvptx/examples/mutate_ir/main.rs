@@ -1,6 +1,6 @@
 //! Mutates LLVM IR and compiles what is accepted: LLVM assembly by bytes and by tokens, bitcode by bits and words.
 //!
-//!     cargo run --release -p oriole-nvptx --example mutate -- [--read] [--random N] COUNT SEED FILE.ll… FILE.bc…
+//!     cargo run --release -p oriole-nvptx --features examples --example mutate_ir -- [--read] [--random N] COUNT SEED FILE.ll… FILE.bc…
 //!
 //! Each mutant goes through the reader, and what is accepted through all of the compiler, at `-O0` and `-O3`. With `--read`
 //! it is printed instead, and what is printed must read back the same. With `--random`, N programs of

@@ -2,7 +2,7 @@
 //! and the checker: no panic, no case over a second, and memory in proportion
 //! to the input. Seeds make runs repeatable.
 //!
-//!     cargo run -p oriole-ptx --example mutate -- COUNT SEED FILE...
+//!     cargo run -p oriole-ptx --features examples --example mutate_ptx -- COUNT SEED FILE...
 //!
 //! Each FILE is PTX, or JSON lines with a `ptx` field.
 
