@@ -44,6 +44,7 @@ const FIRST: &[(Lever, &[i64])] = &[
     (Knob("constant-prefetch"), &[0, 3, 16]),
     (Knob("invariant-registers"), &[0, 16, 128]),
     (Knob("predication-limit"), &[0, 8, 16, 48]),
+    (Knob("speculation-limit"), &[0, 4, 16]),
     (Knob("extra-work"), &[0, 3]),
     (Knob("retries"), &[0]),
     (Knob("uniform"), &[0]),
