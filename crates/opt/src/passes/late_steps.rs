@@ -11,6 +11,9 @@ use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, Function, InstId, VReg};
 use rustc_hash::FxHashMap;
 
+/// Steps of a loop times instructions of the block that goes round, at most: each step that moves takes a look at all of them.
+const MOST: usize = 1 << 20;
+
 /// What moving has done.
 #[derive(Default)]
 pub(crate) struct Moved {
@@ -34,9 +37,13 @@ pub(crate) fn run(func: &mut Function, context: &Context, cfg: &Cfg, loops: &Loo
     }
     func.edit().keep_def_use();
     for &(latch, header) in cfg.backedges() {
+        let pairs = handed_on(func, latch, header);
+        if pairs.len() * func.block_insts(latch).len() > MOST {
+            continue;
+        }
         let mut places = Places::of(func, latch);
         // A step may read what another computes (the carry of a wide sum): those go first that stand last.
-        for (old, new) in handed_on(func, latch, header).into_iter().rev() {
+        for (old, new) in pairs.into_iter().rev() {
             let steps = Steps { func, arch: context.arch, loops, live, latch, places: &places };
             let Some(step) = steps.step(old, new) else { continue };
             moved.across_blocks |= step.from != latch;
