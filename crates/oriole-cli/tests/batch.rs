@@ -120,14 +120,14 @@ fn bytes_depend_on_nothing_else() {
 #[test]
 fn a_hundred_runs_make_one_file() {
     let scratch = Scratch::with_three();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kernels/ptx/sort.sm_90.ptx");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kernels/ptx/reduce.sm_90.ptx");
     let ptx = std::fs::read_to_string(source).expect("a bundled kernel");
     let mut files = BTreeSet::new();
     for run in 0..100 {
         let folder = scratch.path(["here", "somewhere/else"][run / 3 % 2]);
         std::fs::create_dir_all(&folder).expect("it can be made");
-        std::fs::write(folder.join("sort.ptx"), &ptx).expect("it can be written");
-        let mut command = scratch.command("compile sort.ptx -o sort.cubin --jobs");
+        std::fs::write(folder.join("reduce.ptx"), &ptx).expect("it can be written");
+        let mut command = scratch.command("compile reduce.ptx -o reduce.cubin --jobs");
         command.arg(["1", "2", "8"][run % 3]).current_dir(&folder);
         if run / 6 % 2 == 1 {
             // Empty the first time, and full afterwards.
@@ -138,7 +138,7 @@ fn a_hundred_runs_make_one_file() {
         }
         let output = finished(command);
         assert_eq!(output.status.code(), Some(0), "run {run}: {}", error_text(&output));
-        files.insert(std::fs::read(folder.join("sort.cubin")).expect("written"));
+        files.insert(std::fs::read(folder.join("reduce.cubin")).expect("written"));
     }
     assert_eq!(files.len(), 1);
 }
