@@ -6,14 +6,22 @@ use crate::dependence::Graph;
 /// The instructions in an order from first to last: those that nothing waits for as in the source, each behind what it waits
 /// for and what that waits for.
 pub(crate) fn depth_first_order(graph: &Graph) -> Vec<u32> {
+    let last = |at: &u32| graph.edges.row(*at as usize).is_empty();
+    behind_what_they_wait_for(graph, (0..graph.incoming.len() as u32).filter(last))
+}
+
+/// These instructions as they come, each behind what it waits for and what that waits for; each instruction once.
+pub(crate) fn behind_what_they_wait_for(graph: &Graph, insts: impl Iterator<Item = u32>) -> Vec<u32> {
     let count = graph.incoming.len();
     let before = graph.waits();
     let mut order = Vec::with_capacity(count);
     let mut reached = vec![false; count];
     let mut way: Vec<(u32, usize)> = Vec::new();
-    for last in (0..count as u32).filter(|at| graph.edges.row(*at as usize).is_empty()) {
-        reached[last as usize] = true;
-        way.push((last, 0));
+    for inst in insts {
+        if std::mem::replace(&mut reached[inst as usize], true) {
+            continue;
+        }
+        way.push((inst, 0));
         while let Some((at, next)) = way.pop() {
             let Some(earlier) = before.row(at as usize).get(next) else {
                 order.push(at);

@@ -5,49 +5,16 @@
 //! the other, each product waiting for the one before.
 
 use crate::dependence::Graph;
+use crate::depth_first::behind_what_they_wait_for;
 use crate::lives::Lives;
-use oriole_graph::Rows;
 use oriole_isa::chip::Unit;
 
 /// The instructions in an order from first to last.
 pub(crate) fn late_loads_order(graph: &Graph, lives: &Lives) -> Vec<u32> {
-    let count = graph.incoming.len();
-    let before = graph.waits();
+    let all = 0..graph.incoming.len() as u32;
     let is_load = |at: u32| graph.demands[at as usize].unit == Unit::Memory && !lives.entries(at).1.is_empty();
-    let mut order = Order { before, placed: vec![false; count], insts: Vec::with_capacity(count), way: Vec::new() };
-    (0..count as u32).filter(|at| !is_load(*at)).for_each(|at| order.place(at));
-    // Those that nobody in the stretch reads.
-    (0..count as u32).for_each(|at| order.place(at));
-    order.insts
-}
-
-struct Order {
-    /// By instruction: those that it waits for.
-    before: Rows<u32>,
-    placed: Vec<bool>,
-    insts: Vec<u32>,
-    /// Instructions whose place is behind what they wait for, each with how many of those have been looked at.
-    way: Vec<(u32, usize)>,
-}
-
-impl Order {
-    /// An instruction comes next, behind what it waits for and has no place yet.
-    fn place(&mut self, at: u32) {
-        if std::mem::replace(&mut self.placed[at as usize], true) {
-            return;
-        }
-        self.way.push((at, 0));
-        while let Some((at, next)) = self.way.pop() {
-            let Some(&earlier) = self.before.row(at as usize).get(next) else {
-                self.insts.push(at);
-                continue;
-            };
-            self.way.push((at, next + 1));
-            if !std::mem::replace(&mut self.placed[earlier as usize], true) {
-                self.way.push((earlier, 0));
-            }
-        }
-    }
+    // Behind the others come the loads that nobody in the stretch reads.
+    behind_what_they_wait_for(graph, all.clone().filter(|at| !is_load(*at)).chain(all))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 use super::dead_code::SWEPT;
 use super::general::{equal, is_stable, key, may_be_shared};
 use super::predicate::lone_branch;
+use super::sink::{place_at_end, take_out};
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Arch;
 use oriole_ori::analysis::{Analyses, Cfg, DomTree, Passed, Speculation, is_load};
@@ -102,23 +103,16 @@ impl Pairs {
     fn are_equal(&self, func: &Function, of_first: InstId, of_second: InstId, first: Block) -> bool {
         let (a, b) = (&func[of_first], &func[of_second]);
         let mut there = a.uses().all(|(_, operand)| is_stable(func, operand));
-        func.for_each_use(of_first, |read| {
-            let definition = func.definition(read.reg);
-            let moved = definition.is_some_and(|inst| self.found.contains_key(&inst));
-            let home = definition.and_then(|inst| func.def_use()?.home(inst));
-            there &= moved || func.is_value(read.reg) && home.is_some_and(|home| home != first);
-        });
+        there &= is_there_before(func, of_first, first, |inst| self.found.contains_key(&inst));
         let results = a.defs().zip(b.defs()).all(|((_, a), (_, b))| func.named(a).len() == func.named(b).len());
         there && results && a.flags == b.flags && equal(func, a, b, |value| self.first_of(value))
     }
 
     /// Put those of the first way before the branch, and their results in place of the others'.
     fn hoist(self, func: &mut Function, block: Block, [first, second]: [Block; 2]) {
-        let (moved, rest): (Vec<InstId>, Vec<InstId>) =
-            func.edit().take_insts(first).into_iter().partition(|inst| self.found.contains_key(inst));
-        func.edit().set_insts(first, rest);
-        let end = func.block_insts(block).len().saturating_sub(1);
-        func.edit().place(block, end, &moved);
+        let insts = func.block_insts(first).iter().copied();
+        let moved: Vec<InstId> = insts.filter(|inst| self.found.contains_key(inst)).collect();
+        go_up(func, &moved, first, block);
         let gone: FxHashSet<InstId> = self.found.values().copied().collect();
         func.edit().retain_insts(second, |_, inst| !gone.contains(&inst));
         for (of_second, of_first) in &self.same {
@@ -129,6 +123,24 @@ impl Pairs {
             }
         }
     }
+}
+
+/// Whether all that an instruction of `block` reads is there before the block, or comes there with what `goes` there.
+pub(super) fn is_there_before(func: &Function, inst: InstId, block: Block, goes: impl Fn(InstId) -> bool) -> bool {
+    let mut there = true;
+    func.for_each_use(inst, |read| {
+        let definition = func.definition(read.reg);
+        let home = definition.and_then(|inst| func.def_use()?.home(inst));
+        let comes = definition.is_some_and(&goes) || home.is_some_and(|home| home != block);
+        there &= func.is_value(read.reg) && comes;
+    });
+    there
+}
+
+/// Instructions of a block, in its order, go to the end of another, ahead of what leaves it.
+pub(super) fn go_up(func: &mut Function, insts: &[InstId], from: Block, to: Block) {
+    take_out(func, insts.iter().copied().collect(), vec![from]);
+    place_at_end(func, to, insts);
 }
 
 /// Slot 27's answers, from when they are first asked for: few loads need them. Loads that go up meanwhile go to where they

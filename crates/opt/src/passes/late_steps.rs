@@ -4,12 +4,13 @@
 //! read of the old counter they do, and the loop would copy: `add x2, x, 1; setp x, n; bra` goes round with a move. So a step that
 //! nobody reads but the MovPhi goes behind the last read of the MovPhi's result, in the block that goes round.
 
+use super::sink::take_out;
 use crate::Context;
 use oriole_isa::{Arch, latency};
 use oriole_ori::analysis::{Cfg, Liveness, LoopForest};
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, Function, InstId, VReg};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Steps of a loop times instructions of the block that goes round, at most: each step that moves takes a look at all of them.
 const MOST: usize = 1 << 20;
@@ -175,9 +176,7 @@ fn place(func: &mut Function, latch: Block, step: &Step) {
         moved.rotate_left(1);
         func.edit().reorder(latch, at, &moved);
     } else {
-        let mut insts = func.edit().take_insts(step.from);
-        insts.retain(|inst| *inst != step.inst);
-        func.edit().set_insts(step.from, insts);
+        take_out(func, FxHashSet::from_iter([step.inst]), vec![step.from]);
         func.edit().place(latch, step.place, &[step.inst]);
     }
 }

@@ -7,13 +7,13 @@
 //! blocks as one.
 
 use super::dead_code::SWEPT;
+use super::hoist::{go_up, is_there_before};
 use super::predicate::lone_branch;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::latency;
 use oriole_ori::analysis::{Analyses, Cfg, LoopForest, Passed, Speculation, is_load};
 use oriole_ori::layout::address_taken;
 use oriole_ori::{Block, EntitySet, Function, InstId, VReg};
-use rustc_hash::FxHashSet;
 
 /// What is counted.
 pub(crate) const RULES: &[&str] = &["computations ahead of side exits", "loads ahead of side exits"];
@@ -49,7 +49,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     for region in regions {
         let moved = region.candidates(func, context, &speculation, limit);
         if !moved.is_empty() {
-            region.hoist(func, &moved);
+            go_up(func, &moved, region.second, region.first);
             changed = true;
         }
     }
@@ -89,34 +89,13 @@ impl Region {
             let computes = is_soon && Speculation::is_harmless(func, inst, context.arch);
             let loads =
                 is_load(func, inst) && passed.lets_pass(data) && speculation.may_execute(func, inst, self.first);
-            if (computes || loads) && self.is_ready(func, inst, &moved) {
+            if (computes || loads) && is_there_before(func, inst, self.second, |other| moved.contains(&other)) {
                 context.tally.count(if computes { COMPUTATIONS } else { LOADS });
                 moved.push(inst);
             }
             passed.add(data);
         }
         moved
-    }
-
-    /// What the instruction reads is there ahead of the branch, or goes there, too.
-    fn is_ready(&self, func: &Function, inst: InstId, moved: &[InstId]) -> bool {
-        let mut ready = true;
-        func.for_each_use(inst, |read| {
-            let definition = func.definition(read.reg);
-            let home = definition.and_then(|inst| func.def_use()?.home(inst));
-            let goes = definition.is_some_and(|inst| moved.contains(&inst));
-            ready &= func.is_value(read.reg) && (goes || home.is_some_and(|home| home != self.second));
-        });
-        ready
-    }
-
-    fn hoist(&self, func: &mut Function, moved: &[InstId]) {
-        let gone: FxHashSet<InstId> = moved.iter().copied().collect();
-        let mut rest = func.edit().take_insts(self.second);
-        rest.retain(|inst| !gone.contains(inst));
-        func.edit().set_insts(self.second, rest);
-        let end = func.block_insts(self.first).len().saturating_sub(1);
-        func.edit().place(self.first, end, moved);
     }
 }
 

@@ -129,10 +129,6 @@ impl Function {
         place: &impl Fn(Operand) -> Option<(RegFile, u16, u8)>,
     ) -> Result<Value, String> {
         let register = || place(operand).ok_or_else(|| self.unassigned(operand));
-        if operand.is_reg() {
-            let (file, number, _) = register()?;
-            return Ok(Value::Reg(file, number));
-        }
         Ok(match operand.kind() {
             OperandKind::None => Value::None,
             OperandKind::Reg(..) | OperandKind::Phys { .. } | OperandKind::Tuple(_) => {

@@ -33,12 +33,21 @@ fn function(function: &ListedFunction, lines: &LineTable) -> Value {
 }
 
 fn control(control: Control) -> Value {
-    let scoreboard = |number: u8| (number != Control::NO_SCOREBOARD).then_some(number);
     json!({
         "stall": control.stall,
         "stay": control.stay,
         "write": scoreboard(control.write_scoreboard),
         "read": scoreboard(control.read_scoreboard),
-        "wait": (0..6).filter(|at| control.wait_mask >> at & 1 != 0).collect::<Vec<u8>>(),
+        "wait": waits(control).collect::<Vec<u8>>(),
     })
+}
+
+/// The scoreboard of a number in a control word, if that is one.
+pub(super) fn scoreboard(number: u8) -> Option<u8> {
+    (number != Control::NO_SCOREBOARD).then_some(number)
+}
+
+/// The scoreboards that a control word waits for.
+pub(super) fn waits(control: Control) -> impl Iterator<Item = u8> {
+    (0..6).filter(move |at| control.wait_mask >> at & 1 == 1)
 }

@@ -1,8 +1,8 @@
 //! The answer for programs.
 
 use super::Chosen;
+use crate::commands::disasm_json::{scoreboard, waits};
 use oriole_check::BlockTimeline;
-use oriole_isa::Control;
 use oriole_isa::access::Register;
 use oriole_sched::{Cause, Dependence, Passed, Reasons};
 use serde_json::{Map, Value, json};
@@ -24,7 +24,6 @@ pub(super) fn document(chosen: &[Chosen]) -> Value {
 fn instruction(block: &BlockTimeline, at: usize, reasons: &Reasons) -> Value {
     let issue = &block.instructions[at];
     let control = issue.inst.control;
-    let scoreboard = |number: u8| (number != Control::NO_SCOREBOARD).then_some(number);
     let dependences =
         |all: &[Dependence]| all.iter().map(|dependence| self::dependence(block, dependence)).collect::<Value>();
     json!({
@@ -33,7 +32,7 @@ fn instruction(block: &BlockTimeline, at: usize, reasons: &Reasons) -> Value {
         "position": at,
         "cycle": reasons.cycle,
         "stall": control.stall,
-        "wait": (0..6).filter(|at| control.wait_mask >> at & 1 == 1).collect::<Vec<u8>>(),
+        "wait": waits(control).collect::<Vec<u8>>(),
         "write": scoreboard(control.write_scoreboard),
         "read": scoreboard(control.read_scoreboard),
         "earliest": reasons.earliest,

@@ -2,6 +2,7 @@
 
 use super::super::text::{name, said};
 use super::Chosen;
+use crate::commands::disasm_json::{scoreboard, waits};
 use oriole_check::BlockTimeline;
 use oriole_isa::Control;
 use oriole_sched::{Cause, Dependence, Passed, Reasons};
@@ -60,14 +61,14 @@ fn explain(out: &mut String, chosen: &Chosen, at: usize, reasons: &Reasons) {
 
 /// `stall count 4, waits for SB0 and SB2, SB1 says when its results are there`.
 fn control(control: Control) -> String {
-    let waits: Vec<String> = (0..6).filter(|at| control.wait_mask >> at & 1 == 1).map(|at| format!("SB{at}")).collect();
+    let waits: Vec<String> = waits(control).map(|at| format!("SB{at}")).collect();
     let mut said = format!("stall count {}", control.stall);
     if !waits.is_empty() {
         let _ = write!(said, ", waits for {}", waits.join(" and "));
     }
     let when =
         [(control.write_scoreboard, "its results are there"), (control.read_scoreboard, "its sources have been read")];
-    for (scoreboard, what) in when.into_iter().filter(|(scoreboard, _)| *scoreboard != Control::NO_SCOREBOARD) {
+    for (scoreboard, what) in when.into_iter().filter_map(|(number, what)| Some((scoreboard(number)?, what))) {
         let _ = write!(said, ", SB{scoreboard} says when {what}");
     }
     said
