@@ -23,10 +23,16 @@ const LOADS: usize = 1;
 /// So many instructions on either side of a branch are looked at.
 const WINDOW: usize = 32;
 
+/// Of the limit this part holds where the branch goes around the second block: that may be entered seldom, and what has moved is
+/// executed each time.
+const AROUND: usize = 4;
+
 /// Two blocks of a loop that follow each other, with a side exit between them.
 struct Region {
     first: Block,
     second: Block,
+    /// Whether the branch leaves the loop, which it does once; else it goes around the second block, and nobody knows how often.
+    leaves: bool,
 }
 
 /// Move what can be.
@@ -47,6 +53,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     let is_swept = analyses.is_settled(SWEPT, func);
     let mut changed = false;
     for region in regions {
+        let limit = if region.leaves { limit } else { limit / AROUND };
         let moved = region.candidates(func, context, &speculation, limit);
         if !moved.is_empty() {
             go_up(func, &moved, region.second, region.first);
@@ -73,7 +80,8 @@ impl Region {
         };
         // Of two such blocks the one that stands behind the branch.
         let second = func.succs(first).iter().rev().copied().find(alone)?;
-        is_decided_in(func, first, guard.pred).then_some(Region { first, second })
+        let leaves = func.succs(first).iter().any(|other| loops.innermost(*other) != Some(inner));
+        is_decided_in(func, first, guard.pred).then_some(Region { first, second, leaves })
     }
 
     /// What may go ahead of the branch, in order.
@@ -89,13 +97,29 @@ impl Region {
             let computes = is_soon && Speculation::is_harmless(func, inst, context.arch);
             let loads =
                 is_load(func, inst) && passed.lets_pass(data) && speculation.may_execute(func, inst, self.first);
-            if (computes || loads) && is_there_before(func, inst, self.second, |other| moved.contains(&other)) {
+            let is_free = self.leaves || !self.meets_another(func, inst);
+            if is_free
+                && (computes || loads)
+                && is_there_before(func, inst, self.second, |other| moved.contains(&other))
+            {
                 context.tally.count(if computes { COMPUTATIONS } else { LOADS });
                 moved.push(inst);
             }
             passed.add(data);
         }
         moved
+    }
+
+    /// Whether what an instruction gives meets another value where the branch leads past the second block. Both are there then, and a
+    /// copy chooses.
+    fn meets_another(&self, func: &Function, inst: InstId) -> bool {
+        let Some(lists) = func.def_use() else { return false };
+        let past = |phi: InstId| {
+            lists.home(phi).is_some_and(|home| home != self.second && func.succs(self.first).contains(&home))
+        };
+        let mut meets = false;
+        func.for_each_def(inst, |write| meets |= lists.users(write.reg).any(|user| func[user].is_phi() && past(user)));
+        meets
     }
 }
 

@@ -2,12 +2,14 @@
 
 use super::bounds::conjunction;
 use super::{Cx, Rewrite, constant, mask_of, mov, shift_of, source};
-use oriole_isa::{Field, Opcode, Prmt, Role, ShiftDir, ShiftType};
+use oriole_isa::{Field, MemSize, Opcode, Prmt, Role, ShiftDir, ShiftType};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
 /// What gives bytes.
 pub(super) const OPCODES: [Opcode; 3] = [Opcode::PRMT, Opcode::SHF, Opcode::LOP3];
+/// What may load bytes and halves.
+pub(super) const LOADS: [Opcode; 5] = [Opcode::LD, Opcode::LDG, Opcode::LDS, Opcode::LDL, Opcode::LDC];
 
 /// One byte of a result: a byte of an operand, or eight copies of its sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,25 @@ pub(super) fn bytes_of(inst: &Inst) -> Option<[Byte; 4]> {
     }?;
     let plain = bytes.iter().all(|byte| !byte.operand.has_flags());
     plain.then(|| bytes.map(|byte| if byte.is_zero() { Byte::zero() } else { byte }))
+}
+
+/// The bytes of what a load of fewer gives, in terms of its own result: zeros stand above them, or copies of the sign.
+fn loaded(value: Operand, load: &Inst) -> Option<[Byte; 4]> {
+    if !LOADS.contains(&load.opcode) || value.has_flags() {
+        return None;
+    }
+    let (bytes, signed) = match load.get(Field::MEM_SIZE) {
+        MemSize::U8 => (1, false),
+        MemSize::S8 => (1, true),
+        MemSize::U16 => (2, false),
+        MemSize::S16 => (2, true),
+        _ => return None,
+    };
+    Some(std::array::from_fn(|k| match (k as u32) < bytes {
+        true => Byte::of(value, k as u32),
+        false if signed => Byte { operand: value, number: bytes - 1, sign: true },
+        false => Byte::zero(),
+    }))
 }
 
 /// PRMT with a constant selector.
@@ -100,7 +121,8 @@ fn merged(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     for byte in outer {
         let known = inner.iter().any(|(operand, _)| *operand == byte.operand);
         if let (false, Some(first)) = (known, cx.def_of(byte.operand)) {
-            inner.extend(bytes_of(first).map(|bytes| (byte.operand, bytes)));
+            let bytes = loaded(byte.operand, first).or_else(|| bytes_of(first));
+            inner.extend(bytes.map(|bytes| (byte.operand, bytes)));
         }
     }
     let mut bytes = outer;
@@ -116,7 +138,12 @@ fn merged(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     if bytes == outer {
         return None;
     }
-    let new = placed(source(inst, Role::D)?, bytes)?;
+    let whole = inner.iter().find(|(operand, own)| *own == bytes && own[0].operand == *operand);
+    let new = match whole {
+        // The load has already done it.
+        Some((value, _)) => mov(source(inst, Role::D)?, *value),
+        None => placed(source(inst, Role::D)?, bytes)?,
+    };
     cx.is_legal(&new).then(|| smallvec![new])
 }
 
