@@ -117,17 +117,25 @@ pub(super) fn permutation(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite
 
 fn merged(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let outer = bytes_of(inst)?;
+    if let Some(copy) = extended_before(cx, inst, outer) {
+        return Some(smallvec![copy]);
+    }
     let mut inner: SmallVec<[(Operand, [Byte; 4]); 2]> = SmallVec::new();
     for byte in outer {
         let known = inner.iter().any(|(operand, _)| *operand == byte.operand);
         if let (false, Some(first)) = (known, cx.def_of(byte.operand)) {
-            let bytes = loaded(byte.operand, first).or_else(|| bytes_of(first));
-            inner.extend(bytes.map(|bytes| (byte.operand, bytes)));
+            inner.extend(bytes_of(first).map(|bytes| (byte.operand, bytes)));
         }
     }
-    let mut bytes = outer;
+    let bytes = seen_through(cx, outer, &inner).filter(|bytes| *bytes != outer)?;
+    let new = placed(source(inst, Role::D)?, bytes)?;
+    cx.is_legal(&new).then(|| smallvec![new])
+}
+
+/// The bytes of operands that are known to come from others, which may be read later.
+fn seen_through(cx: &Cx<'_>, mut bytes: [Byte; 4], known: &[(Operand, [Byte; 4])]) -> Option<[Byte; 4]> {
     for byte in &mut bytes {
-        if let Some((_, below)) = inner.iter().find(|(operand, _)| *operand == byte.operand) {
+        if let Some((_, below)) = known.iter().find(|(operand, _)| *operand == byte.operand) {
             let below = below[byte.number as usize];
             if !cx.is_stable(below.operand) {
                 return None;
@@ -135,16 +143,15 @@ fn merged(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
             *byte = Byte { sign: (byte.sign | below.sign) && !below.is_zero(), ..below };
         }
     }
-    if bytes == outer {
-        return None;
-    }
-    let whole = inner.iter().find(|(operand, own)| *own == bytes && own[0].operand == *operand);
-    let new = match whole {
-        // The load has already done it.
-        Some((value, _)) => mov(source(inst, Role::D)?, *value),
-        None => placed(source(inst, Role::D)?, bytes)?,
-    };
-    cx.is_legal(&new).then(|| smallvec![new])
+    Some(bytes)
+}
+
+/// Who extends what a load has extended reads it as it is.
+fn extended_before(cx: &Cx<'_>, inst: &Inst, bytes: [Byte; 4]) -> Option<Inst> {
+    let value = bytes[0].operand;
+    let own = loaded(value, cx.def_of(value)?)?;
+    let is_whole = seen_through(cx, bytes, &[(value, own)])? == own;
+    Some(mov(source(inst, Role::D)?, value)).filter(|_| is_whole)
 }
 
 /// The instruction that puts bytes in their places, as simple as there is one.
