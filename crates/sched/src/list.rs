@@ -181,13 +181,12 @@ impl List<'_> {
     fn choose(&mut self) -> Option<u32> {
         loop {
             self.wake();
-            let (issued, clock, aim, ranks_from) = (&self.issued, &self.clock, self.aim, self.ranks_from);
-            let fits = |at: u32| clock.lives.change(at).fits(clock.lives.live, aim);
+            let (issued, clock) = (&self.issued, &self.clock);
+            let [room, room_for_height] = [self.aim, self.ranks_from].map(|limit| limit.room(clock.lives.live));
+            let fits = |at: u32| clock.lives.change(at).fits(room);
             let is_free = |at: u32| clock.units.free(clock.graph.demands[at as usize].unit as usize) <= clock.now;
-            let fits_well = |at: u32| clock.lives.change(at).fits(clock.lives.live, ranks_from);
-            let fits_now = |at: u32| is_free(at) && fits_well(at);
-            let ready = (self.ready.take_fitting(|(_, Reverse(at))| *at, issued, fits_now))
-                .or_else(|| self.ready.take_fitting(|(_, Reverse(at))| *at, issued, fits_well))
+            let fits_well = |at: u32| clock.lives.change(at).fits(room_for_height);
+            let ready = (self.ready.take_best(|(_, Reverse(at))| *at, issued, fits_well, is_free))
                 .or_else(|| self.ready_by_rank.take_fitting(|Reverse((_, at))| *at, issued, fits));
             if ready.is_some() {
                 return ready;
@@ -240,22 +239,42 @@ impl<E: Ord> Queue<E> {
 
     /// Takes the best instruction out that fits, of the first few. What has issued is dropped on the way.
     fn take_fitting(&mut self, inst: impl Fn(&E) -> u32, issued: &[bool], fits: impl Fn(u32) -> bool) -> Option<u32> {
-        let mut passed = 0;
+        self.take_best(inst, issued, fits, |_| true)
+    }
+
+    /// Takes the best instruction out that fits and is wanted, of the first few, else the best that fits.
+    fn take_best(
+        &mut self,
+        inst: impl Fn(&E) -> u32,
+        issued: &[bool],
+        fits: impl Fn(u32) -> bool,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let (mut passed, mut second) = (0, None);
         for place in (0..self.0.len()).rev() {
             let at = inst(&self.0[place]);
             if issued[at as usize] {
                 self.0.remove(place);
-            } else if fits(at) {
-                self.0.remove(place);
-                return Some(at);
-            } else {
-                passed += 1;
-                if passed == TRIES {
-                    break;
+                // What stands behind has moved.
+                second = second.map(|(place, at)| (place - 1, at));
+                continue;
+            }
+            if fits(at) {
+                if is_wanted(at) {
+                    self.0.remove(place);
+                    return Some(at);
                 }
+                second = second.or(Some((place, at)));
+            }
+            passed += 1;
+            if passed == TRIES {
+                break;
             }
         }
-        None
+        second.map(|(place, at)| {
+            self.0.remove(place);
+            at
+        })
     }
 }
 

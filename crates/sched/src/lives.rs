@@ -105,10 +105,15 @@ impl Counts {
         self
     }
 
-    /// Where it grows, what there is with it is within `limit`.
-    pub(crate) fn fits(self, there: Counts, limit: Counts) -> bool {
-        let counted = 0..Class::None as usize;
-        counted.into_iter().all(|class| self.0[class] <= 0 || self.0[class] + there.0[class] <= limit.0[class])
+    /// By how much each may grow beside what is `there`. Where one is above the limit, it may stay as it is.
+    pub(crate) fn room(self, there: Counts) -> Counts {
+        Counts(std::array::from_fn(|class| self.0[class].saturating_sub(there.0[class]).max(0)))
+    }
+
+    /// None grows by more than there is [`Counts::room`]. Without a branch: it is asked of each candidate of each list.
+    #[inline]
+    pub(crate) fn fits(self, room: Counts) -> bool {
+        (0..Class::None as usize).fold(true, |fits, class| fits & (self.0[class] <= room.0[class]))
     }
 }
 
