@@ -30,9 +30,10 @@ const NEAR: i32 = 12;
 const WIDER: i32 = 2;
 const SHORTER: f32 = 0.9;
 
-/// How far ahead a list looks in the order that it follows: everywhere, or so far.
+/// How far ahead a list looks in the order that it follows: everywhere, or so far. (With 8, or near the order of the lowest registers
+/// too, no kernel is faster.)
 const ALL: u32 = u32::MAX;
-const WINDOWS: [u32; 3] = [8, 16, 32];
+const WINDOWS: [u32; 2] = [16, 32];
 /// Where what was found is no longer than so many times what the stretch takes at least, no shorter one is looked for.
 const LONG: f32 = 1.5;
 
@@ -48,6 +49,9 @@ const FEW: [Way; 5] = [
     order_by_runs,
     |graph, _| depth_first_order(graph),
 ];
+
+/// Which of them has the loads late.
+const LATE: usize = 1;
 
 /// Tables by register, for one stretch after the other.
 pub(crate) struct Tables {
@@ -69,7 +73,8 @@ impl Tables {
         let count = looked.insts.len() as u32;
         let source = in_order(&looked.graph, looked.lives.clone(), 0..count);
         let as_it_is = Better { insts: None, cycles: source.cycles, peak: source.peak };
-        let within = |limit| Choice { looked: &looked, limit, move_cycles }.better(&source);
+        let mut few = looked.few(None);
+        let mut within = |limit| Choice { looked: &looked, limit, move_cycles }.better(&source, &mut few);
         let mut order = within(limit);
         let cycles = |order: &Option<Order>| order.as_ref().map_or(source.cycles, |order| order.cycles);
         if limit.is_low() && order.as_ref().unwrap_or(&source).peak.is_near(limit) {
@@ -186,6 +191,12 @@ impl Few {
         false
     }
 
+    /// The one with the loads late, unless the stretch is too long for it.
+    fn late(&mut self, looked: &Looked) -> Option<&Order> {
+        // That of the lowest registers is there when this is asked for, so that no more than one is made.
+        self.get(looked, LATE)
+    }
+
     fn get(&mut self, looked: &Looked, n: usize) -> Option<&Order> {
         if n == self.made.len() {
             let way = self.ways.next()?;
@@ -211,12 +222,12 @@ struct Choice<'a> {
 
 impl Choice<'_> {
     /// A better order than that of the source, if there is one.
-    fn better(&self, source: &Order) -> Option<Order> {
+    fn better(&self, source: &Order, few: &mut Few) -> Option<Order> {
         if source.peak.is_within(self.limit) {
             let ranks: Vec<u32> = (0..source.insts.len() as u32).collect();
             return self.shortest(&ranks, ALL).ok().filter(|order| order.cycles < source.cycles);
         }
-        let (lowest, source) = (self.lowest(), self.priced(source.clone()));
+        let (lowest, source) = (self.lowest(few), self.priced(source.clone()));
         (lowest.cycles < source.cycles).then_some(lowest.order)
     }
 
@@ -243,14 +254,14 @@ impl Choice<'_> {
     /// An order for a stretch that needs more than the limit as it stands in the source: the cheapest of those that need
     /// little, of short ones that stay near one of them, of one that needs as much but is shorter, and of one that lets go what is
     /// not read again in the stretch.
-    fn lowest(&self) -> Priced {
+    fn lowest(&self, few: &mut Few) -> Priced {
         let (lives, limit) = (&self.looked.lives, self.limit);
-        let low = self.looked.few(None).low(self.looked, limit).clone();
+        let low = few.low(self.looked, limit).clone();
         let ranks = ranks(&low.insts);
         let low_peak = low.peak;
         let mut best = self.priced(low);
         if !best.order.peak.is_far_above(limit) {
-            best = self.near(best, &ranks);
+            best = self.near(best, &ranks, few);
             if best.order.peak.is_within(limit) {
                 return best;
             }
@@ -263,7 +274,7 @@ impl Choice<'_> {
 
     /// The cheapest of orders that follow the one of the lowest registers, and that of the source with its loads late. What is made with
     /// all in sight takes registers for what is needed late.
-    fn near(&self, mut best: Priced, low: &[u32]) -> Priced {
+    fn near(&self, mut best: Priced, low: &[u32], few: &mut Few) -> Priced {
         let follow = |best: Priced, ranks: &[u32], window: u32| {
             let (Ok(order) | Err(order)) = self.shortest(ranks, window);
             best.or(self.priced(order))
@@ -271,10 +282,12 @@ impl Choice<'_> {
         best = follow(best, low, ALL);
         // Nothing is shorter than the longest way, or than an instruction a cycle.
         let least = self.looked.heights.iter().copied().fold(low.len() as u32, u32::max);
-        if low.len() <= MANY && best.cycles as f32 > LONG * least as f32 {
-            let late = ranks(&late_loads_order(&self.looked.graph, &self.looked.lives));
-            best = WINDOWS.into_iter().fold(best, |best, window| follow(best, low, window));
-            best = WINDOWS.into_iter().chain([ALL]).fold(best, |best, window| follow(best, &late, window));
+        if best.cycles as f32 <= LONG * least as f32 {
+            return best;
+        }
+        if let Some(late) = few.late(self.looked) {
+            let late = ranks(&late.insts);
+            best = WINDOWS.into_iter().fold(best, |best, window| follow(best, &late, window));
         }
         best
     }
