@@ -74,12 +74,13 @@ impl Tables {
         let source = in_order(&looked.graph, looked.lives.clone(), 0..count);
         let as_it_is = Better { insts: None, cycles: source.cycles, peak: source.peak };
         let mut few = looked.few(None);
-        let mut within = |limit| Choice { looked: &looked, limit, move_cycles }.better(&source, &mut few);
-        let mut order = within(limit);
+        let mut within =
+            |limit, windows| Choice { looked: &looked, limit, move_cycles, windows }.better(&source, &mut few);
+        let mut order = within(limit, &WINDOWS);
         let cycles = |order: &Option<Order>| order.as_ref().map_or(source.cycles, |order| order.cycles);
         if limit.is_low() && order.as_ref().unwrap_or(&source).peak.is_near(limit) {
             // What is kept for gaps before wide values is a guess.
-            let wider = within(limit.with_more(WIDER));
+            let wider = within(limit.with_more(WIDER), &[]);
             if cycles(&wider) as f32 <= SHORTER * cycles(&order) as f32 {
                 order = wider;
             }
@@ -139,7 +140,8 @@ impl Looked {
     /// A short order of no more than `limit` that follows the `low` one where nothing fits; the last that was tried where there
     /// is none.
     pub(crate) fn shortest(&self, low: &Order, limit: Counts) -> Order {
-        let (Ok(order) | Err(order)) = Choice { looked: self, limit, move_cycles: 0 }.shortest(&ranks(&low.insts), ALL);
+        let (Ok(order) | Err(order)) =
+            Choice { looked: self, limit, move_cycles: 0, windows: &[] }.shortest(&ranks(&low.insts), ALL);
         order
     }
 
@@ -218,6 +220,8 @@ struct Choice<'a> {
     looked: &'a Looked,
     limit: Counts,
     move_cycles: u32,
+    /// How far ahead lists look that stay near an order.
+    windows: &'a [u32],
 }
 
 impl Choice<'_> {
@@ -282,12 +286,12 @@ impl Choice<'_> {
         best = follow(best, low, ALL);
         // Nothing is shorter than the longest way, or than an instruction a cycle.
         let least = self.looked.heights.iter().copied().fold(low.len() as u32, u32::max);
-        if best.cycles as f32 <= LONG * least as f32 {
+        if best.cycles as f32 <= LONG * least as f32 || self.windows.is_empty() {
             return best;
         }
         if let Some(late) = few.late(self.looked) {
             let late = ranks(&late.insts);
-            best = WINDOWS.into_iter().fold(best, |best, window| follow(best, &late, window));
+            best = self.windows.iter().fold(best, |best, window| follow(best, &late, *window));
         }
         best
     }
