@@ -158,13 +158,13 @@ fn awaits_all(inst: &Inst) -> bool {
 }
 
 /// Whether an instruction must keep its place among others of its kind. A special register that never changes may be read
-/// anywhere.
+/// anywhere, the one that is zero too: `CS2R` makes pairs of zeros.
 pub(crate) fn has_order(inst: &Inst, arch: Arch) -> bool {
     let is_steady = |operand: &oriole_isa::Operand| match operand.value {
-        Value::Special(number) => special_registers::is_constant(number, arch),
+        Value::Special(number) => number == special_registers::SRZ || special_registers::is_constant(number, arch),
         _ => false,
     };
-    let reads = matches!(inst.opcode, Opcode::S2R | Opcode::S2UR);
+    let reads = matches!(inst.opcode, Opcode::S2R | Opcode::S2UR | Opcode::CS2R);
     inst.opcode.order() == CodeOrder::Effect && !(reads && inst.operands.iter().any(is_steady))
 }
 
