@@ -1,6 +1,6 @@
 //! The CUDA driver, loaded at run time where there is one.
 //!
-//! Only what `oriole run --engine gpu` needs: one context, one module, buffers and a launch. The
+//! Only what `--engine gpu` of `oriole run` and `oriole tune` needs: one context, modules, buffers, launches and how long they take. The
 //! driver's C interface is public (`cuda.h`); symbols carry the `_v2` suffix where the header
 //! maps the plain name to it.
 
@@ -75,14 +75,21 @@ functions! {
     retain = "cuDevicePrimaryCtxRetain" (*mut *mut c_void, c_int);
     set_current = "cuCtxSetCurrent" (*mut c_void);
     load_data = "cuModuleLoadData" (*mut *mut c_void, *const c_void);
+    unload = "cuModuleUnload" (*mut c_void);
     get_function = "cuModuleGetFunction" (*mut *mut c_void, *mut c_void, *const c_char);
     get_global = "cuModuleGetGlobal_v2" (*mut u64, *mut usize, *mut c_void, *const c_char);
     function_attribute = "cuFuncSetAttribute" (*mut c_void, c_int, c_int);
     alloc = "cuMemAlloc_v2" (*mut u64, usize);
+    free = "cuMemFree_v2" (u64);
     upload = "cuMemcpyHtoD_v2" (u64, *const c_void, usize);
     download = "cuMemcpyDtoH_v2" (*mut c_void, u64, usize);
     launch = "cuLaunchKernel" (*mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void, *mut *mut c_void);
     synchronize = "cuCtxSynchronize" ();
+    create_event = "cuEventCreate" (*mut *mut c_void, c_uint);
+    record_event = "cuEventRecord" (*mut c_void, *mut c_void);
+    await_event = "cuEventSynchronize" (*mut c_void);
+    elapsed = "cuEventElapsedTime" (*mut f32, *mut c_void, *mut c_void);
+    destroy_event = "cuEventDestroy_v2" (*mut c_void);
     error_string = "cuGetErrorString" (c_int, *mut *const c_char);
 }
 
@@ -108,23 +115,40 @@ impl fmt::Debug for Driver {
 #[derive(Debug)]
 pub(crate) struct Module(*mut c_void);
 
+/// How a kernel is launched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub(crate) shared: u32,
+}
+
 impl Driver {
     /// Find the driver, start it and make a context on device 0.
     pub(crate) fn open() -> Result<Self, DriverError> {
         // SAFETY: loading the driver library runs its initialisers, which is what every CUDA program does.
         let library = unsafe { Library::new("libcuda.so.1") }.map_err(|e| DriverError::NotFound(e.to_string()))?;
         let mut driver = Driver { functions: Functions::load(&library)?, device: 0, _library: library };
-        let mut context = std::ptr::null_mut();
-        // SAFETY: the pointers are valid for writes; the calls are made in the order that the driver asks for.
+        // SAFETY: the pointer is valid for writes; the calls are made in the order that the driver asks for.
         unsafe {
             driver.check("cuInit", (driver.functions.init)(0))?;
             let mut device = 0;
             driver.check("cuDeviceGet", (driver.functions.device_get)(&mut device, 0))?;
             driver.device = device;
-            driver.check("cuDevicePrimaryCtxRetain", (driver.functions.retain)(&mut context, device))?;
-            driver.check("cuCtxSetCurrent", (driver.functions.set_current)(context))?;
         }
+        driver.enter()?;
         Ok(driver)
+    }
+
+    /// Make the device's context that of the calling thread. All other calls are for threads that have done so.
+    pub(crate) fn enter(&self) -> Result<(), DriverError> {
+        let mut context = std::ptr::null_mut();
+        // SAFETY: the pointer is valid for writes. The context is the device's own, and stays until the process ends.
+        unsafe {
+            self.check("cuDevicePrimaryCtxRetain", (self.functions.retain)(&mut context, self.device))?;
+            self.check("cuCtxSetCurrent", (self.functions.set_current)(context))
+        }
     }
 
     /// Compute capability, such as 90.
@@ -181,45 +205,96 @@ impl Driver {
         self.check("cuModuleGetGlobal", code).map(|()| (address, size))
     }
 
+    /// Give a buffer back.
+    pub(crate) fn free(&self, address: DevicePointer) -> Result<(), DriverError> {
+        // SAFETY: the driver knows its addresses, and no launch is under way that could use this one.
+        self.check("cuMemFree", unsafe { (self.functions.free)(address) })
+    }
+
+    /// Give a module back.
+    pub(crate) fn unload(&self, module: Module) -> Result<(), DriverError> {
+        // SAFETY: the handle is `load`'s and nobody else's, and no launch of it is under way.
+        self.check("cuModuleUnload", unsafe { (self.functions.unload)(module.0) })
+    }
+
     /// Launch a kernel and wait for it. `parameters` holds one value's bytes per kernel parameter.
     pub(crate) fn launch(
         &self,
         module: &Module,
         kernel: &str,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared: u32,
+        shape: Shape,
         parameters: &mut [Vec<u8>],
     ) -> Result<(), DriverError> {
+        let function = self.function(module, kernel, shape)?;
+        self.start(function, shape, parameters)?;
+        // SAFETY: the call has no arguments.
+        self.check("cuCtxSynchronize", unsafe { (self.functions.synchronize)() })
+    }
+
+    /// The same, and how many nanoseconds the device took, by its own clock.
+    pub(crate) fn time(
+        &self,
+        module: &Module,
+        kernel: &str,
+        shape: Shape,
+        parameters: &mut [Vec<u8>],
+    ) -> Result<u64, DriverError> {
+        const NANOSECONDS_OF_A_MILLISECOND: f32 = 1e6;
+        let function = self.function(module, kernel, shape)?;
+        let (before, behind) = (self.event()?, self.event()?);
+        let stream = std::ptr::null_mut();
+        let mut milliseconds = 0.0;
+        let mut timed = || {
+            // SAFETY: the events are ours, and the pointer is valid for writes.
+            unsafe {
+                self.check("cuEventRecord", (self.functions.record_event)(before, stream))?;
+                self.start(function, shape, parameters)?;
+                self.check("cuEventRecord", (self.functions.record_event)(behind, stream))?;
+                self.check("cuEventSynchronize", (self.functions.await_event)(behind))?;
+                self.check("cuEventElapsedTime", (self.functions.elapsed)(&mut milliseconds, before, behind))
+            }
+        };
+        let result = timed();
+        for event in [before, behind] {
+            // SAFETY: the events are ours and not used again.
+            self.check("cuEventDestroy", unsafe { (self.functions.destroy_event)(event) })?;
+        }
+        result.map(|()| (milliseconds * NANOSECONDS_OF_A_MILLISECOND) as u64)
+    }
+
+    fn event(&self) -> Result<*mut c_void, DriverError> {
+        let mut event = std::ptr::null_mut();
+        // SAFETY: the pointer is valid for writes.
+        self.check("cuEventCreate", unsafe { (self.functions.create_event)(&mut event, 0) }).map(|()| event)
+    }
+
+    /// A kernel that may have the dynamic shared memory of the shape.
+    fn function(&self, module: &Module, kernel: &str, shape: Shape) -> Result<*mut c_void, DriverError> {
         let name = CString::new(kernel).map_err(|_| DriverError::Name(kernel.to_owned()))?;
         let mut function = std::ptr::null_mut();
-        let mut pointers: Vec<*mut c_void> = parameters.iter_mut().map(|p| p.as_mut_ptr().cast()).collect();
-        let shared_limit = c_int::try_from(shared).unwrap_or(c_int::MAX);
-        // SAFETY: `pointers` holds a pointer per parameter, each to that parameter's bytes, and lives through the call.
+        let limit = c_int::try_from(shape.shared).unwrap_or(c_int::MAX);
+        // SAFETY: the pointer is valid for writes, and the name is terminated.
         unsafe {
             self.check("cuModuleGetFunction", (self.functions.get_function)(&mut function, module.0, name.as_ptr()))?;
-            if shared > 0 {
-                let code = (self.functions.function_attribute)(function, MAX_DYNAMIC_SHARED, shared_limit);
+            if shape.shared > 0 {
+                let code = (self.functions.function_attribute)(function, MAX_DYNAMIC_SHARED, limit);
                 self.check("cuFuncSetAttribute", code)?;
             }
-            let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
-            let stream = std::ptr::null_mut();
-            let code = (self.functions.launch)(
-                function,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                shared,
-                stream,
-                pointers.as_mut_ptr(),
-                std::ptr::null_mut(),
-            );
-            self.check("cuLaunchKernel", code)?;
-            self.check("cuCtxSynchronize", (self.functions.synchronize)())
         }
+        Ok(function)
+    }
+
+    /// Launch without waiting.
+    fn start(&self, function: *mut c_void, shape: Shape, parameters: &mut [Vec<u8>]) -> Result<(), DriverError> {
+        let mut pointers: Vec<*mut c_void> = parameters.iter_mut().map(|p| p.as_mut_ptr().cast()).collect();
+        let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared } = shape;
+        let (stream, extra) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: `pointers` holds a pointer per parameter, each to that parameter's bytes, and lives through the call, which
+        // copies them.
+        let code = unsafe {
+            (self.functions.launch)(function, gx, gy, gz, bx, by, bz, shared, stream, pointers.as_mut_ptr(), extra)
+        };
+        self.check("cuLaunchKernel", code)
     }
 
     fn check(&self, call: &'static str, code: c_int) -> Result<(), DriverError> {

@@ -1,5 +1,7 @@
 //! `oriole tune`: what it finds is made again by `oriole compile`, measured by `oriole run` and compared with what the host computes.
 
+mod gpu;
+
 use crate::scratch::{Scratch, error_text, finished, text};
 use serde_json::Value;
 use std::fmt::Write;
@@ -218,7 +220,10 @@ fn wrong_usage_is_named() {
     scratch.write("m.toml", manifest("sums"));
     let cases = [
         ("", "a launch behind -- or --manifest MANIFEST.toml is missing"),
-        ("--engine gpu -- --entry chains", "--engine gpu: candidates are measured by the cycle model of sim"),
+        (
+            "--engine ptx -- --entry chains",
+            "--engine ptx: candidates are measured by the cycle model of sim or by a gpu",
+        ),
         ("-q -- --entry chains", "-q: without -o and --report nothing would come of it"),
         ("-o - -- --entry chains", "standard output takes one of"),
         ("-o in -- --entry chains in:in zero:1024", "in: the output is an input file"),

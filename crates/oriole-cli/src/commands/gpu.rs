@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::files;
 use super::launch::{Given, say_what_runs, wrong_argument};
 use super::run_args::RunArgs;
-use crate::cuda::{DevicePointer, Driver, DriverError};
+use crate::cuda::{DevicePointer, Driver, DriverError, Module, Shape};
 use oriole_cubin::{Cubin, Param};
 use oriole_device::argument::{Argument, ArgumentError, Buffer};
 use oriole_device::array::ArrayType;
@@ -18,38 +18,59 @@ type Output = (PathBuf, DevicePointer, ArrayType);
 
 /// Load the cubin, launch, fetch the buffers.
 pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, given: &Given) -> Result<(), Failure> {
-    let kernel = parsed.kernel(&args.entry).ok_or_else(|| {
-        let known: Vec<&str> = parsed.kernels().map(|k| k.name.as_str()).collect();
-        Failure::Rejected(format!("error: no kernel '{}'; the module has: {}", args.entry, known.join(", ")))
-    })?;
-    let params: Vec<&Param> = kernel.params.iter().filter(|param| !param.is_object()).collect();
-    check_sizes(&params, &given.arguments)?;
+    check_arguments(args, parsed, given)?;
     let driver = Driver::open().map_err(rejected)?;
-    let module = driver.load(cubin).map_err(|e| {
-        let capability = driver.capability().map_or_else(|_| String::new(), |sm| format!(" on this sm_{sm} device"));
-        Failure::Rejected(format!("error: code for {}{capability}: {e}", parsed.target))
-    })?;
-    for (name, bytes) in &given.globals {
-        let (address, size) = driver.global(&module, name).map_err(rejected)?;
-        if bytes.len() > size {
-            let error = VariableError::Size { name: name.clone(), size: size as u64, given: bytes.len() };
-            return Err(Failure::Rejected(format!("error: {error}")));
-        }
-        driver.upload(address, bytes).map_err(rejected)?;
-    }
-    let mut outputs = Vec::new();
-    let mut parameters = Vec::new();
-    for argument in &given.arguments {
-        parameters.push(place(&driver, argument, &mut outputs)?);
-    }
+    let module = load(&driver, cubin, parsed)?;
+    set_globals(&driver, &module, given)?;
+    let mut outputs: Vec<Output> = Vec::new();
+    let mut keep = |buffer: &Buffer, placed: Placed| {
+        outputs.extend(buffer.output.clone().map(|path| (path, placed.address, placed.array)));
+    };
+    let mut parameters =
+        given.arguments.iter().map(|argument| place(&driver, argument, &mut keep)).collect::<Result<Vec<_>, _>>()?;
     say_what_runs(args);
-    let block = args.block.unwrap_or([1; 3]);
-    within(args, || driver.launch(&module, &args.entry, args.grid, block, args.shared, &mut parameters))
+    within(args, || driver.launch(&module, &args.entry, shape(args), &mut parameters))
         .map_err(|e| Failure::Fault(format!("fault: {e}")))?;
     for (path, address, array) in outputs {
         let mut bytes = vec![0; array.size().and_then(|size| usize::try_from(size).ok()).unwrap_or(0)];
         driver.download(address, &mut bytes).map_err(rejected)?;
         files::write(&path, &array.file(&path, bytes))?;
+    }
+    Ok(())
+}
+
+/// How the kernel is launched.
+pub(crate) fn shape(args: &RunArgs) -> Shape {
+    Shape { grid: args.grid, block: args.block.unwrap_or([1; 3]), shared: args.shared }
+}
+
+/// The cubin has the kernel, and what is given are its parameters.
+pub(crate) fn check_arguments(args: &RunArgs, parsed: &Cubin, given: &Given) -> Result<(), Failure> {
+    let kernel = parsed.kernel(&args.entry).ok_or_else(|| {
+        let known: Vec<&str> = parsed.kernels().map(|k| k.name.as_str()).collect();
+        Failure::Rejected(format!("error: no kernel '{}'; the module has: {}", args.entry, known.join(", ")))
+    })?;
+    let params: Vec<&Param> = kernel.params.iter().filter(|param| !param.is_object()).collect();
+    check_sizes(&params, &given.arguments)
+}
+
+/// Load a cubin, or say why the device does not take it.
+pub(crate) fn load(driver: &Driver, cubin: &[u8], parsed: &Cubin) -> Result<Module, Failure> {
+    driver.load(cubin).map_err(|e| {
+        let capability = driver.capability().map_or_else(|_| String::new(), |sm| format!(" on this sm_{sm} device"));
+        Failure::Rejected(format!("error: code for {}{capability}: {e}", parsed.target))
+    })
+}
+
+/// Give the module's variables what they are to have.
+pub(crate) fn set_globals(driver: &Driver, module: &Module, given: &Given) -> Result<(), Failure> {
+    for (name, bytes) in &given.globals {
+        let (address, size) = driver.global(module, name).map_err(rejected)?;
+        if bytes.len() > size {
+            let error = VariableError::Size { name: name.clone(), size: size as u64, given: bytes.len() };
+            return Err(Failure::Rejected(format!("error: {error}")));
+        }
+        driver.upload(address, bytes).map_err(rejected)?;
     }
     Ok(())
 }
@@ -67,22 +88,33 @@ fn check_sizes(params: &[&Param], arguments: &[Argument]) -> Result<(), Failure>
     }
 }
 
-fn rejected(error: DriverError) -> Failure {
+pub(crate) fn rejected(error: DriverError) -> Failure {
     Failure::Rejected(format!("error: {error}"))
 }
 
-/// The parameter's bytes, with its buffers on the device.
-fn place(driver: &Driver, argument: &Argument, outputs: &mut Vec<Output>) -> Result<Vec<u8>, Failure> {
+/// A buffer on the device: where, and what it has before the launch.
+pub(crate) struct Placed {
+    pub(crate) address: DevicePointer,
+    pub(crate) bytes: Vec<u8>,
+    array: ArrayType,
+}
+
+/// The parameter's bytes, with its buffers on the device, of which `keep` is told.
+pub(crate) fn place(
+    driver: &Driver,
+    argument: &Argument,
+    keep: &mut dyn FnMut(&Buffer, Placed),
+) -> Result<Vec<u8>, Failure> {
     match argument {
         Argument::Value(bytes) => Ok(bytes.clone()),
         Argument::Object(_) => {
             Err(Failure::Rejected("error: textures and surfaces cannot be given to --engine gpu yet".to_owned()))
         }
-        Argument::Buffer(buffer) => Ok(place_buffer(driver, buffer, outputs)?.to_le_bytes().to_vec()),
+        Argument::Buffer(buffer) => Ok(place_buffer(driver, buffer, keep)?.to_le_bytes().to_vec()),
         Argument::Aggregate { bytes, buffers } => {
             let mut bytes = bytes.clone();
             for (offset, buffer) in buffers {
-                let address = place_buffer(driver, buffer, outputs)?;
+                let address = place_buffer(driver, buffer, keep)?;
                 bytes[*offset..offset + 8].copy_from_slice(&address.to_le_bytes());
             }
             Ok(bytes)
@@ -92,13 +124,17 @@ fn place(driver: &Driver, argument: &Argument, outputs: &mut Vec<Output>) -> Res
     }
 }
 
-fn place_buffer(driver: &Driver, buffer: &Buffer, outputs: &mut Vec<Output>) -> Result<DevicePointer, Failure> {
+fn place_buffer(
+    driver: &Driver,
+    buffer: &Buffer,
+    keep: &mut dyn FnMut(&Buffer, Placed),
+) -> Result<DevicePointer, Failure> {
     let (array, mut bytes) = buffer.contents().map_err(wrong_argument)?;
     if let Some(size) = buffer.size.or(array.size()).and_then(|size| usize::try_from(size).ok()) {
         bytes.resize(size, 0);
     }
     let address = driver.buffer(&bytes).map_err(rejected)?;
-    outputs.extend(buffer.output.clone().map(|path| (path, address, array)));
+    keep(buffer, Placed { address, bytes, array });
     Ok(address)
 }
 

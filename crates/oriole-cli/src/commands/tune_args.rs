@@ -38,7 +38,7 @@ pub(crate) struct TuneArgs {
     /// Candidates at a time; as many as there are processors by default.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// What measures candidates: the cycle model of the simulator (sim), and nothing else so far.
+    /// What measures candidates: the cycle model of the simulator (sim), or a GPU through the CUDA driver (gpu).
     #[arg(long, value_enum, default_value_t = Engine::Sim)]
     pub(crate) engine: Engine,
     /// Write what was found on the way as JSON.

@@ -1,6 +1,7 @@
-//! What a candidate is worth: its code, the cycles of the launches with it, and whether they leave what those of plain -O3 leave.
+//! What a candidate is worth: its code, how long the launches take with it, and whether they leave what those of plain -O3 leave.
 
 use super::clock::Clock;
+use super::device::Device;
 use super::launches::Launch;
 use super::left::Left;
 use crate::commands::args::CodeArgs;
@@ -19,6 +20,8 @@ use std::path::Path;
 
 /// So many times the instructions that a launch executes with plain -O3 it may execute with a candidate.
 const MORE_INSTRUCTIONS: u64 = 8;
+/// On a device a candidate is better if it takes less by one part of so many.
+const NOISE: u64 = 100;
 
 /// Code, and what is said of it.
 pub(super) struct Code {
@@ -29,6 +32,10 @@ pub(super) struct Code {
 }
 
 impl Code {
+    pub(super) fn cubin(&self) -> &Cubin {
+        &self.cubin
+    }
+
     /// The target's name.
     pub(super) fn target(&self) -> String {
         self.cubin.target.to_string()
@@ -40,12 +47,31 @@ impl Code {
     }
 }
 
-/// What the cycle model says of a launch.
-#[derive(Clone, Debug, Serialize)]
+/// What costs are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Of the cycle model.
+    Cycles,
+    /// Of a GPU's clock.
+    Nanoseconds,
+}
+
+impl Unit {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Unit::Cycles => "cycles",
+            Unit::Nanoseconds => "nanoseconds",
+        }
+    }
+}
+
+/// What is known of a launch.
+#[derive(Clone, Debug)]
 pub(super) struct Timed {
-    pub(super) cycles: u64,
-    /// Warps on a multiprocessor, as a part of those that there can be.
-    pub(super) occupancy: f64,
+    /// How long it takes, in the bench's [`Unit`].
+    pub(super) cost: u64,
+    /// Warps on a multiprocessor, as a part of those that there can be, where the cycle model says it.
+    pub(super) occupancy: Option<f64>,
 }
 
 /// All launches with one code.
@@ -56,8 +82,8 @@ pub(super) struct Measured {
 
 impl Measured {
     /// What candidates are compared by: what a program waits that makes one launch after the other.
-    pub(super) fn cycles(&self) -> u64 {
-        self.launches.iter().map(|launch| launch.cycles).sum()
+    pub(super) fn cost(&self) -> u64 {
+        self.launches.iter().map(|launch| launch.cost).sum()
     }
 }
 
@@ -107,7 +133,7 @@ pub(super) enum Unfit {
     Late,
 }
 
-fn refused(reason: Reason, message: impl ToString) -> Unfit {
+pub(super) fn refused(reason: Reason, message: impl ToString) -> Unfit {
     Unfit::Refused(Refusal { reason, message: message.to_string() })
 }
 
@@ -133,6 +159,8 @@ pub(super) struct Bench<'a> {
     launches: &'a [Launch],
     clock: &'a Clock,
     expected: Vec<Expected>,
+    /// Measures what has been proved; else the cycle model does before.
+    device: Option<Device>,
 }
 
 impl<'a> Bench<'a> {
@@ -145,20 +173,26 @@ impl<'a> Bench<'a> {
         launches: &'a [Launch],
         plain: &CodeArgs,
         clock: &'a Clock,
+        device: Option<Device>,
     ) -> Result<(Bench<'a>, Code, Measured), Failure> {
-        let mut bench = Bench { input, bytes, launches, clock, expected: Vec::new() };
+        let mut bench = Bench { input, bytes, launches, clock, expected: Vec::new(), device };
         let code = bench.compile_plain(plain)?;
         let mut measured = Measured { launches: Vec::new() };
         for launch in launches {
-            let simulated = simulate::launch(&bench.run_args(launch, Look::Timed, None), &code.cubin, &launch.given)?;
-            let report = plain_report(launch, &simulated)?;
-            let timed = timed(report).map_err(|message| rejected(format!("plain -O3, {}: {message}", launch.name)))?;
-            measured.launches.push(timed);
-            let left = Left::by(&simulated.memory, &report.printed);
-            let instructions = report.statistics.warp_instructions;
-            bench.expected.push(Expected { left, instructions });
             let strict = simulate::launch(&bench.run_args(launch, Look::Strict, None), &code.cubin, &launch.given)?;
-            plain_report(launch, &strict)?;
+            let report = plain_report(launch, &strict)?;
+            let left = Left::by(&strict.memory, &report.printed);
+            bench.expected.push(Expected { left, instructions: report.statistics.warp_instructions });
+            if bench.device.is_none() {
+                let simulated =
+                    simulate::launch(&bench.run_args(launch, Look::Timed, None), &code.cubin, &launch.given)?;
+                let timed = timed(plain_report(launch, &simulated)?);
+                let timed = timed.map_err(|message| rejected(format!("plain -O3, {}: {message}", launch.name)))?;
+                measured.launches.push(timed);
+            }
+        }
+        if let Some(device) = &mut bench.device {
+            measured.launches = device.plain(&code, launches)?;
         }
         match bench.proven(&code) {
             Err(Unfit::Refused(refusal)) => Err(rejected(format!("plain -O3 is no measure: {}", refusal.message))),
@@ -186,8 +220,25 @@ impl<'a> Bench<'a> {
         self.compiled(code).map(|(code, _)| code).map_err(refusal)
     }
 
+    /// What costs are counted in.
+    pub(super) fn unit(&self) -> Unit {
+        if self.device.is_some() { Unit::Nanoseconds } else { Unit::Cycles }
+    }
+
+    /// Whether one costs less than the other: on a device by more than what two measurements of one code differ by.
+    pub(super) fn is_better(&self, measured: &Measured, than: &Measured) -> bool {
+        let noise = if self.device.is_some() { than.cost() / NOISE } else { 0 };
+        measured.cost() < than.cost() - noise
+    }
+
     /// How long the launches take with a candidate that leaves what plain code leaves.
     pub(super) fn measure(&self, code: &Code) -> Result<Measured, Unfit> {
+        if let Some(device) = &self.device {
+            self.simulated(code)?;
+            let launches = self.launches.iter().enumerate();
+            let launches = launches.map(|(number, launch)| device.measure(number, launch, code));
+            return Ok(Measured { launches: launches.collect::<Result<_, _>>()? });
+        }
         let mut launches = Vec::new();
         for (launch, expected) in self.launches.iter().zip(&self.expected) {
             let report = self.launch(launch, expected, code, Look::Timed)?;
@@ -196,8 +247,16 @@ impl<'a> Bench<'a> {
         Ok(Measured { launches })
     }
 
-    /// Whether a candidate is right for the strict simulator and for `oriole check`, too. That is never too late.
+    /// Whether a candidate that was measured is right for the strict simulator and for `oriole check`, too. That is never too late.
     pub(super) fn prove(&self, code: &Code) -> Result<(), Unfit> {
+        match self.device {
+            // It would not have been measured else.
+            Some(_) => Ok(()),
+            None => self.simulated(code),
+        }
+    }
+
+    fn simulated(&self, code: &Code) -> Result<(), Unfit> {
         for (launch, expected) in self.launches.iter().zip(&self.expected) {
             self.launch(launch, expected, code, Look::Strict)?;
         }
@@ -269,7 +328,7 @@ fn plain_report<'s>(launch: &Launch, simulated: &'s Simulated) -> Result<&'s Run
 fn timed(report: &RunReport) -> Result<Timed, String> {
     let timing = report.timing.as_ref().ok_or("the cycle model says nothing")?;
     match timing.unfinished_warps {
-        0 => Ok(Timed { cycles: timing.cycles, occupancy: timing.occupancy.theoretical() }),
+        0 => Ok(Timed { cost: timing.cycles, occupancy: Some(timing.occupancy.theoretical()) }),
         warps => Err(format!("the cycle model could not replay {warps} warps to their ends")),
     }
 }

@@ -1,7 +1,8 @@
-//! `oriole tune`: a search for the options with which launches take the fewest cycles (`docs/tuning.md`).
+//! `oriole tune`: a search for the options with which launches take the least time (`docs/tuning.md`).
 
 mod bench;
 mod clock;
+mod device;
 mod launches;
 mod left;
 mod options;
@@ -15,8 +16,9 @@ use super::run_args::Engine;
 use super::side_by_side::{STACK, share};
 use super::tune_args::TuneArgs;
 use super::{compile, files, nvptx};
-use bench::Bench;
+use bench::{Bench, Unit};
 use clock::Clock;
+use device::Device;
 use fastrand::Rng;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use launches::{Launch, launches};
@@ -45,7 +47,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
     let clock = Clock::start(limit)?;
     let at_a_time = share(args.jobs, ROUND).at_a_time;
     let workers = ThreadPoolBuilder::new().num_threads(at_a_time).stack_size(STACK).build().map_err(rejected)?;
-    let (bench, code, measured) = Bench::new((&args.input, &bytes), &launches, &base, &clock)?;
+    let device = (args.engine == Engine::Gpu).then(|| Device::open(&launches)).transpose()?;
+    let (bench, code, measured) = Bench::new((&args.input, &bytes), &launches, &base, &clock, device)?;
     let (target, plain) = (code.target(), (measured.clone(), code.registers.clone()));
     let space = Space::around(plain.1.iter().copied().max().unwrap_or(0), code.sm());
     let bar = bar(args, limit);
@@ -58,7 +61,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
         workers: &workers,
         watch: &|tried, best| {
             bar.set_position(args.trials.map_or(clock.elapsed().as_secs(), |_| tried.candidates));
-            bar.set_message(state(tried, best, plain.0.cycles()));
+            bar.set_message(state(tried, best, plain.0.cost(), bench.unit()));
         },
     };
     let start = Best { point: Point::default(), code, measured };
@@ -69,6 +72,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
         target,
         seed: args.seed,
         names: launches.iter().map(|launch| launch.name.as_str()).collect(),
+        unit: bench.unit(),
         plain,
         best,
         tried,
@@ -81,11 +85,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
 
 /// Options that would change nothing here, or are not there, are mistakes.
 fn refuse_what_cannot_act(args: &TuneArgs) -> Result<(), Failure> {
-    if args.engine != Engine::Sim {
-        let name = args.engine.name();
-        return Err(usage(format!(
-            "--engine {name}: candidates are measured by the cycle model of sim, by nothing else"
-        )));
+    if args.engine == Engine::Ptx {
+        return Err(usage("--engine ptx: candidates are measured by the cycle model of sim or by a gpu"));
     }
     if args.launch.is_empty() && args.manifest.is_none() {
         return Err(usage("a launch behind -- or --manifest MANIFEST.toml is missing"));
@@ -133,7 +134,7 @@ fn bar(args: &TuneArgs, limit: Option<Duration>) -> ProgressBar {
 }
 
 /// What the bar says.
-fn state(tried: &Tried, best: &Best, plain: u64) -> String {
-    let (Tried { candidates, codes, .. }, cycles) = (tried, best.measured.cycles());
-    format!("{candidates} candidates, {codes} codes, {cycles} cycles, {:.2}% fewer", gain(plain, cycles))
+fn state(tried: &Tried, best: &Best, plain: u64, unit: Unit) -> String {
+    let (Tried { candidates, codes, .. }, cost) = (tried, best.measured.cost());
+    format!("{candidates} candidates, {codes} codes, {cost} {}, {:.2}% fewer", unit.name(), gain(plain, cost))
 }

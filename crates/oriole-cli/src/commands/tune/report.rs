@@ -1,6 +1,6 @@
 //! What is said of a search: a table for people, JSON for programs.
 
-use super::bench::{Measured, Timed};
+use super::bench::{Measured, Timed, Unit};
 use super::options::line;
 use super::search::{Best, Refused, Step, Tried};
 use super::space::Point;
@@ -15,6 +15,8 @@ pub(super) struct Outcome<'a> {
     pub(super) target: String,
     pub(super) seed: u64,
     pub(super) names: Vec<&'a str>,
+    /// What costs are counted in.
+    pub(super) unit: Unit,
     pub(super) plain: (Measured, Vec<u32>),
     pub(super) best: Best,
     pub(super) tried: Tried,
@@ -25,9 +27,9 @@ pub(super) struct Outcome<'a> {
     pub(super) options: &'a dyn Fn(&Point) -> Vec<String>,
 }
 
-/// By how many per cent of `plain` cycles fewer there are.
-pub(super) fn gain(plain: u64, cycles: u64) -> f64 {
-    100.0 * (1.0 - cycles as f64 / plain.max(1) as f64)
+/// By how many per cent of `plain` a cost is less.
+pub(super) fn gain(plain: u64, cost: u64) -> f64 {
+    100.0 * (1.0 - cost as f64 / plain.max(1) as f64)
 }
 
 impl Outcome<'_> {
@@ -50,7 +52,8 @@ impl Outcome<'_> {
             "{} for {}, {launches}: {candidates} candidates, {codes} codes, {seconds:.1} s{end}",
             self.input, self.target
         )?;
-        writeln!(out, "             cycles  registers  occupancy")?;
+        let unit = self.unit.name();
+        writeln!(out, "  {:<7} {unit:>9}  registers  occupancy", "")?;
         let mut row = |name: &str, measured: &Measured, registers: &[u32]| {
             let each = |parts: Vec<String>| {
                 let mut parts = parts;
@@ -59,14 +62,16 @@ impl Outcome<'_> {
             };
             let registers = each(registers.iter().map(u32::to_string).collect());
             let warps =
-                each(measured.launches.iter().map(|launch| format!("{:.1}%", 100.0 * launch.occupancy)).collect());
-            writeln!(out, "  {name:<7} {:>9}  {registers:>9}  {warps:>9}", measured.cycles())
+                |launch: &Timed| launch.occupancy.map_or("-".to_owned(), |part| format!("{:.1}%", 100.0 * part));
+            let warps = each(measured.launches.iter().map(warps).collect());
+            let width = unit.len().max(9);
+            writeln!(out, "  {name:<7} {:>width$}  {registers:>9}  {warps:>9}", measured.cost())
         };
         row("plain", plain, &self.plain.1)?;
         row("best", best, &self.best.code.registers)?;
-        let gained = gain(plain.cycles(), best.cycles());
+        let gained = gain(plain.cost(), best.cost());
         match gained > 0.0 {
-            true => writeln!(out, "{gained:.2}% fewer cycles with: {}", line(&(self.options)(&self.best.point)))?,
+            true => writeln!(out, "{gained:.2}% fewer {unit} with: {}", line(&(self.options)(&self.best.point)))?,
             false => writeln!(out, "nothing is better than plain -O3: {}", line(&(self.options)(&self.best.point)))?,
         }
         for (reason, count, first) in self.tried.by_reason() {
@@ -110,11 +115,12 @@ impl Outcome<'_> {
 
     /// What there is to say of a candidate.
     fn figures(&self, point: &Point, measured: &Measured, registers: &[u32]) -> Value {
-        let launch = |(name, Timed { cycles, occupancy }): (&&str, &Timed)| json!({ "name": name, "cycles": cycles, "occupancy": occupancy });
+        let unit = self.unit.name();
+        let launch = |(name, Timed { cost, occupancy }): (&&str, &Timed)| json!({ "name": name, unit: cost, "occupancy": occupancy });
         json!({
             "options": (self.options)(point),
-            "cycles": measured.cycles(),
-            "gain_percent": gain(self.plain.0.cycles(), measured.cycles()),
+            unit: measured.cost(),
+            "gain_percent": gain(self.plain.0.cost(), measured.cost()),
             "registers": registers,
             "launches": self.names.iter().zip(&measured.launches).map(launch).collect::<Vec<_>>(),
         })

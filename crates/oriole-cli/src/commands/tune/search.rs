@@ -75,25 +75,25 @@ struct State {
     points: BTreeSet<Point>,
     /// By hash.
     codes: HashSet<Hash>,
-    /// What is right as far as the cycle model sees, the fewest cycles first; of equals the older.
+    /// What is right as far as what measures sees, the least cost first; of equals the older.
     ranked: Vec<(u64, Point)>,
 }
 
 impl Search<'_> {
     /// Search from plain code on, which is the best at first.
     pub(super) fn run(&self, plain: Best, rng: &mut Rng) -> (Best, Tried) {
-        let cycles = plain.measured.cycles();
+        let cost = plain.measured.cost();
         let mut state = State {
             codes: HashSet::from([blake3::hash(&plain.code.bytes)]),
             points: BTreeSet::from([plain.point.clone()]),
-            ranked: vec![(cycles, plain.point.clone())],
+            ranked: vec![(cost, plain.point.clone())],
             tried: Tried { codes: 1, ..Tried::default() },
             best: plain,
         };
         for round in self.space.alone().chunks(ROUND) {
             self.round(&mut state, round);
         }
-        self.together(&mut state, cycles);
+        self.together(&mut state, cost);
         while !self.is_over(&state) {
             let points = self.around(&state, rng);
             if points.is_empty() {
@@ -111,7 +111,7 @@ impl Search<'_> {
 
     /// What was better than plain code alone is added to the best, whichever of it is best with it, as long as that helps.
     fn together(&self, state: &mut State, plain: u64) {
-        let helped = state.ranked.iter().take_while(|(cycles, _)| *cycles < plain);
+        let helped = state.ranked.iter().take_while(|(cost, _)| *cost < plain);
         let helped: Vec<Point> = helped.map(|(_, point)| point.clone()).take(2 * ROUND).collect();
         loop {
             let before = state.best.point.clone();
@@ -159,8 +159,8 @@ impl Search<'_> {
                 None => {}
                 Some(Err(refusal)) => state.refuse(&point, refusal),
                 Some(Ok(measured)) => {
-                    state.rank(measured.cycles(), &point);
-                    if measured.cycles() < state.best.measured.cycles() {
+                    state.rank(measured.cost(), &point);
+                    if self.bench.is_better(&measured, &state.best.measured) {
                         better.push(Best { point, code, measured });
                     }
                 }
@@ -196,7 +196,7 @@ impl Search<'_> {
 
     /// The first of those that are better that is proved to be right is the best from now on.
     fn take_best(&self, state: &mut State, mut better: Vec<Best>) {
-        better.sort_by_key(|candidate| candidate.measured.cycles());
+        better.sort_by_key(|candidate| candidate.measured.cost());
         for candidate in better {
             match self.bench.prove(&candidate.code) {
                 Ok(()) => {
@@ -240,9 +240,9 @@ impl Search<'_> {
 }
 
 impl State {
-    fn rank(&mut self, cycles: u64, point: &Point) {
-        let place = self.ranked.partition_point(|(other, _)| *other <= cycles);
-        self.ranked.insert(place, (cycles, point.clone()));
+    fn rank(&mut self, cost: u64, point: &Point) {
+        let place = self.ranked.partition_point(|(other, _)| *other <= cost);
+        self.ranked.insert(place, (cost, point.clone()));
     }
 
     /// It does not count, and nothing is tried around it.
