@@ -1,7 +1,7 @@
 //! `oriole tune --engine gpu` with a driver that has no device (`driver.c`): its launches take as long as the bytes of the code say, so
 //! that the host knows what is best.
 
-use super::{LAUNCH, chains, compiled, scratch};
+use super::{LAUNCH, chains, compiled, scratch, sums};
 use crate::scratch::{Scratch, error_text, finished};
 use serde_json::Value;
 use std::path::Path;
@@ -34,6 +34,18 @@ fn ran(scratch: &Scratch, words: &str, variable: (&str, &str)) -> Output {
     let mut command = scratch.command(words);
     command.env("LD_LIBRARY_PATH", scratch.path(".")).env(variable.0, variable.1);
     finished(command)
+}
+
+/// `oriole run` by the same driver.
+#[test]
+fn a_launch_on_the_device_reads_and_writes_files() {
+    let Some(scratch) = driver() else { return };
+    let output = ran(&scratch, &format!("run k.ptx --engine gpu {LAUNCH}"), ("LOG", "log"));
+    assert!(output.status.success(), "{}", error_text(&output));
+    assert_eq!(scratch.read("left"), sums());
+    let output = ran(&scratch, "run k.ptx --engine gpu --entry chains --block 64 in:in out:left:1024", ("LOG", "log"));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(error_text(&output).contains("fault: cuLaunchKernel: invalid (1)"), "{}", error_text(&output));
 }
 
 #[test]
