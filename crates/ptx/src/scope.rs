@@ -214,11 +214,11 @@ impl<'m> Scopes<'m> {
     /// What `sym` means here.
     #[must_use]
     pub fn lookup(&self, sym: Sym) -> Option<Binding<'m>> {
-        let direct = self.names[sym.index()];
-        let ranged = self.ranged(sym);
-        match (direct, ranged) {
-            (Some(direct), Some(ranged)) if ranged.depth > direct.depth => Some(ranged.binding),
-            (Some(entry), _) | (None, Some(entry)) => Some(entry.binding),
+        let direct = self.names[sym.index()].as_ref();
+        match (direct, self.ranged(sym)) {
+            (Some(direct), Some((range, number))) if range.depth > direct.depth => Some(numbered(range, number)),
+            (Some(entry), _) => Some(entry.binding),
+            (None, Some((range, number))) => Some(numbered(range, number)),
             (None, None) => None,
         }
     }
@@ -237,16 +237,16 @@ impl<'m> Scopes<'m> {
         self.undo.iter().rev().filter(|(_, range, _)| !range).map(|(sym, ..)| self.symbols.text(*sym))
     }
 
-    /// The innermost range that holds `sym`, under any of its stems.
-    fn ranged(&self, sym: Sym) -> Option<Entry<'m>> {
-        let mut best: Option<Entry<'m>> = None;
+    /// The innermost range that holds `sym`, under any of its stems, and the number that it has there.
+    fn ranged(&self, sym: Sym) -> Option<(&Entry<'m>, u32)> {
+        let mut best: Option<(&Entry<'m>, u32)> = None;
         for &(stem, number) in self.stems.of(sym) {
-            let mut entry = self.ranges[stem.index()];
+            let mut entry = self.ranges[stem.index()].as_ref();
             while let Some(short) = entry.filter(|entry| entry.count.is_none_or(|count| number >= count)) {
-                entry = self.undo[short.hides].2;
+                entry = self.undo[short.hides].2.as_ref();
             }
-            if let Some(entry) = entry.filter(|entry| best.is_none_or(|best| entry.depth > best.depth)) {
-                best = Some(numbered(entry, number));
+            if let Some(entry) = entry.filter(|entry| best.is_none_or(|(best, _)| entry.depth > best.depth)) {
+                best = Some((entry, number));
             }
         }
         best
@@ -335,10 +335,10 @@ impl<'m> Scopes<'m> {
     }
 
     fn bind(&mut self, name: Name, binding: Binding<'m>, duplicates: &mut Vec<Duplicate>) {
-        let here = |entry: &Entry<'m>| entry.depth == self.depth();
-        let first = self.names[name.sym.index()].filter(here);
+        let here = |entry: &&Entry<'m>| entry.depth == self.depth();
+        let first = self.names[name.sym.index()].as_ref().filter(here);
         let first = first.or_else(|| match binding {
-            Binding::Register(_) => self.ranged(name.sym).filter(here),
+            Binding::Register(_) => self.ranged(name.sym).map(|(range, _)| range).filter(here),
             _ => None,
         });
         match first.and_then(|entry| entry.binding.declared()) {
@@ -364,13 +364,12 @@ impl<'m> Scopes<'m> {
     }
 }
 
-/// The entry of one register of a range.
-fn numbered<'m>(range: Entry<'m>, number: u32) -> Entry<'m> {
-    let binding = match range.binding {
+/// One register of a range.
+fn numbered<'m>(range: &Entry<'m>, number: u32) -> Binding<'m> {
+    match range.binding {
         Binding::Register(register) => {
             Binding::Register(Register { id: register.id.saturating_add(number), ..register })
         }
         other => other,
-    };
-    Entry { binding, ..range }
+    }
 }
