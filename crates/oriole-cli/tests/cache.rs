@@ -2,6 +2,7 @@
 //! cubin or makes a compilation fail.
 
 use crate::scratch::{Scratch, WRONG, error_text, finished, kernel, text};
+use oriole_prerequisites::sample;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -251,7 +252,7 @@ fn folders_that_are_none() {
 fn a_folder_that_vanishes() {
     let scratch = Scratch::with_three();
     scratch.says("compile a.ptx b.ptx c.ptx --out-dir expected", 0);
-    let end = Instant::now() + Duration::from_secs(2);
+    let end = Instant::now() + Duration::from_secs(sample(2));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while Instant::now() < end {
@@ -322,7 +323,8 @@ fn clearing_leaves_what_is_not_its_own() {
 #[test]
 fn killed_at_random() {
     const PROGRAMS: u32 = 24;
-    let seconds = std::env::var("ORIOLE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let seconds =
+        std::env::var("ORIOLE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or_else(|| sample(2));
     let scratch = Scratch::new();
     for number in 0..PROGRAMS {
         scratch.write(&format!("k{number}.ptx"), kernel(&format!("k{number}"), number, 5 + 10 * number));
