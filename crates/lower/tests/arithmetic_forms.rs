@@ -1,5 +1,6 @@
 //! Every arithmetic form that ptxas accepts for sm_75, sm_80 and sm_90 lowers to Ori that passes the
-//! verifier, on every other of these targets, or on each with `ORIOLE_THOROUGH=1`; what does not is listed here, by the start of its name.
+//! verifier, on every other of these targets, or on each with `ORIOLE_THOROUGH=1`; what does not is listed here, by the
+//! start of its name.
 
 use oriole_isa::Arch;
 use oriole_prerequisites::has_turn;

@@ -1,8 +1,9 @@
 //! Rewrites against plain evaluation: what the phases make of a function leaves the same memory.
 //!
 //! [`every_form`] takes each opcode that rules know with all its modifiers, and all choices of registers, constants
-//! and copies of constants as sources: every other choice, or each with `ORIOLE_THOROUGH=1`. [`random_functions`] chains such instructions under guards, branches and
-//! loops, with registers written many times. `ORIOLE_SEED` chooses others, `ORIOLE_COUNT` says how many.
+//! and copies of constants as sources: every other choice, or each with `ORIOLE_THOROUGH=1`. [`random_functions`] chains
+//! such instructions under guards, branches and loops, with registers written many times. `ORIOLE_SEED` chooses others,
+//! `ORIOLE_COUNT` says how many.
 
 use fastrand::Rng;
 use oriole_isa::{Arch, Bop, Field, Mods, Opcode, Role};

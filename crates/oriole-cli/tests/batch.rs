@@ -117,7 +117,8 @@ fn bytes_depend_on_nothing_else() {
     assert!(words.iter().all(|said| *said == words[0]), "{words:?}");
 }
 
-/// A hundred runs, or half of them without `ORIOLE_THOROUGH=1`: any number of threads, two folders, with the cache and without, other languages and homes.
+/// A hundred runs, or half of them without `ORIOLE_THOROUGH=1`: any number of threads, two folders, with the cache and
+/// without, other languages and homes.
 #[test]
 fn many_runs_make_one_file() {
     let scratch = Scratch::with_three();

@@ -1,6 +1,6 @@
-//! `tests/programs/*.ptx` on all sides that are there: the interpreter, our code on the strict
-//! simulator, at every other level or with `ORIOLE_THOROUGH=1` at each, and ptxas's where `ORIOLE_ORACLE` names its folder. All must write the same bytes, and what the
-//! file expects.
+//! `tests/programs/*.ptx` on all sides that are there: the interpreter, our code on the strict simulator, at every other
+//! level or with `ORIOLE_THOROUGH=1` at each, and ptxas's where `ORIOLE_ORACLE` names its folder. All must write the same
+//! bytes, and what the file expects.
 
 use oriole_cli::fuzz::{Case, Side, Tools};
 use oriole_cli::nvdisasm::Nvdisasm;
