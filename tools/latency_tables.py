@@ -5,7 +5,7 @@
 
 The columns sm_80 to sm_90 stay as they are in the files; sm_75, sm_100 (mined as sm_100a) and sm_120 (sm_120a) are
 made anew, sm_70 is sm_75's. Running it twice changes nothing. Classes of opcodes are those of ../shared/tools/mine_latency.py
-but for what `first_class` and `reader_class` say; crates/isa/src/latency/mined.rs tests them against the spec's own.
+but for what `first_class` and `reader_class` say; crates/isa/tests/mined.rs tests them against the spec's own.
 
 A number comes from the first of these that there is (names of sources as in docs/isa/latency.md):
   seen(K)   as it stands in the file: found in code of ptxas that the mined data lack; `R2UR`, taken for VOTE, too

@@ -6,6 +6,7 @@ use oriole_device::{Launch, Memory};
 use oriole_interp::Interpreter;
 use oriole_ireval::generate::{self, Options, Program};
 use oriole_nvptx::driver;
+use oriole_prerequisites::sample;
 use std::path::Path;
 
 /// What the PTX of a level writes.
@@ -68,7 +69,7 @@ fn programs_that_were_compiled_wrongly() {
 #[test]
 fn random_programs() {
     let first = std::env::var("ORIOLE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    for seed in (first..).take(120) {
+    for seed in (first..).take(sample(120) as usize) {
         let program = generate::program(seed, &Options::default());
         if program.evaluate(&program.module).is_ok() {
             check(&program, &format!("program {seed}"));

@@ -5,8 +5,6 @@
 
 mod class;
 mod matrix;
-#[cfg(test)]
-mod mined;
 mod name;
 mod table;
 

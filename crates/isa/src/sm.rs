@@ -385,28 +385,3 @@ impl SmDescription {
         (per_scheduler * u64::from(self.schedulers)).min(self.max_warps.into()) as u32
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Published occupancy figures (CUDA occupancy tables).
-    #[test]
-    fn register_budgets_give_the_published_occupancy() {
-        let sm = Arch::Sm80.sm();
-        assert_eq!([32, 33, 64, 128, 255].map(|r| sm.warps_by_registers(r)), [64, 48, 32, 16, 8]);
-        assert_eq!(Arch::Sm86.sm().warps_by_registers(32), 48);
-        // What a damaged file may say.
-        assert_eq!([0, 1 << 27, 1 << 31, u32::MAX].map(|r| sm.warps_by_registers(r)), [64, 0, 0, 0]);
-    }
-
-    #[test]
-    fn each_target_finds_its_own_description() {
-        assert_eq!([4352, 4353].map(|bytes| Arch::Sm80.sm().bank0.parameters_of(bytes)), [0x160, 0x1a80]);
-        assert_eq!(Arch::Sm86.sm().max_ctas, 16);
-        assert_eq!(Arch::Sm89.sm().max_ctas, 24);
-        assert_eq!([4352, 4353].map(|bytes| Arch::Sm90.sm().bank0.parameters_of(bytes)), [0x210, 0x210]);
-        assert_eq!(Arch::Sm75.sm().bank0.reserved_shared_size, None);
-        assert_eq!(Arch::Sm120.sm().bank0.parameters, 0x380);
-    }
-}

@@ -8,4 +8,5 @@ mod forms;
 mod kernels;
 mod library;
 mod library_model;
+mod multiplier;
 mod tensor;

@@ -1,6 +1,8 @@
-//! Every PTX form of the memory, control and warp chapters lowers, or is refused by name.
+//! Every PTX form of the memory, control and warp chapters lowers, or is refused by name: on every other of its targets,
+//! or on each with `ORIOLE_THOROUGH=1`.
 
 use oriole_isa::Arch;
+use oriole_prerequisites::has_turn;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -54,12 +56,16 @@ fn forms(path: &Path) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_default()).collect()
 }
 
-/// How many of the forms that a target has lower, and the messages of the others.
+/// How many of the forms that a target has, and whose turn is there, lower, and the messages of the others.
 fn survey(forms: &[serde_json::Value], arch: Arch, target: &str) -> (usize, BTreeMap<String, Vec<String>>) {
     let mut good = 0;
     let mut bad: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for form in forms {
-        if !form["targets"].as_array().is_some_and(|targets| targets.iter().any(|known| known == target)) {
+    for (number, form) in forms.iter().enumerate() {
+        let known = form["targets"].as_array().map_or(&[][..], Vec::as_slice);
+        let own: Vec<&str> =
+            TARGETS.iter().map(|(_, name)| *name).filter(|name| known.iter().any(|k| k == name)).collect();
+        let way = own.iter().position(|name| *name == target);
+        if !way.is_some_and(|way| has_turn(number, way, own.len())) {
             continue;
         }
         let ptx = form["ptx"].as_str().unwrap_or_default().replace("@TARGET@", target);

@@ -3,6 +3,7 @@
 //! and the results are compared with software floating point.
 
 use crate::library_model::{Library, MufuError};
+use oriole_prerequisites::sample;
 use rustc_apfloat::ieee::{Double, Single};
 use rustc_apfloat::{Float, FloatConvert, Round, Status};
 
@@ -79,7 +80,7 @@ fn u64_quotients() {
 fn f64_quotients() {
     let library = Library::load();
     let mut random = Random(2);
-    for round in 0..12_000 {
+    for round in 0..sample(12_000) as usize {
         let (a, b) = (random.double(), random.double());
         let mode = round % 4;
         let got = library.call("__oriole_div_f64", &[a, b, mode as u64], random.error());
@@ -102,7 +103,7 @@ fn f64_quotients() {
 fn f32_quotients() {
     let library = Library::load();
     let mut random = Random(3);
-    for round in 0..12_000 {
+    for round in 0..sample(12_000) as usize {
         let (a, b) = (random.single(), random.single());
         let mode = MODES[round % 4];
         let exact = library.call("__oriole_quotient_f32", &[u64::from(a), u64::from(b)], random.error());

@@ -7,6 +7,7 @@ use oriole_ireval::{Memory, Settings, Value, run as evaluate};
 use oriole_nvptx::ir::{AddressSpace, Module, verify};
 use oriole_nvptx::opt::{Options, PASSES, run};
 use oriole_nvptx::text::{parse, print};
+use oriole_prerequisites::sample;
 
 const TYPES: [&str; 4] = ["i32", "i64", "i8", "float"];
 const BUFFER: usize = 256;
@@ -459,7 +460,7 @@ fn check(seed: u64) -> bool {
 
 #[test]
 fn random_programs() {
-    let count = std::env::var("ORIOLE_FUZZ").ok().and_then(|count| count.parse().ok()).unwrap_or(250);
+    let count = std::env::var("ORIOLE_FUZZ").ok().and_then(|count| count.parse().ok()).unwrap_or_else(|| sample(250));
     let start = std::env::var("ORIOLE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let judged = (start..start + count).filter(|&seed| check(seed)).count();
     assert!(judged as u64 * 2 > count, "only {judged} of {count} programs are defined");

@@ -1,5 +1,5 @@
 //! Rules on integers of four bits, tried on everything: chains of two operations with constants and flags, and
-//! comparisons of them, for all values of their arguments: half of them, which half by `ORIOLE_SEED`, or all with
+//! comparisons of them, for all values of their arguments: a quarter of them, which ones by `ORIOLE_SEED`, or all with
 //! `ORIOLE_THOROUGH=1`. What the clean-up makes of a function may say more where the
 //! function was undefined, and the same elsewhere.
 
@@ -56,7 +56,7 @@ impl Batch {
 
     /// Add `i4 f(i4 %x, i4 %y)` (or one of `i1`) with this body.
     fn add(&mut self, ty: &str, body: std::fmt::Arguments<'_>) {
-        if self.random.as_mut().is_some_and(fastrand::Rng::bool) {
+        if self.random.as_mut().is_some_and(|random| random.u8(..4) > 0) {
             return;
         }
         let number = self.functions;
@@ -147,7 +147,7 @@ fn chains_with_constants() {
         }
     }
     batch.try_all();
-    assert!(batch.tried > 10_000, "only {} functions", batch.tried);
+    assert!(batch.tried > 5_000, "only {} functions", batch.tried);
 }
 
 #[test]

@@ -16,6 +16,6 @@ mod thread;
 pub use build::{Head, PARAMETERS, Source, bank, blank, head};
 pub use memory::{Memory, SHARED_WINDOW, Space};
 pub use random::{EDGES, crowded_function, random_function, short_function, twin_function};
-pub use seed::from_environment;
+pub use seed::{from_environment, how_many};
 pub use shapes::{Shape, shapes};
 pub use thread::{run, run_from};

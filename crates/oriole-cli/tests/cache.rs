@@ -2,6 +2,7 @@
 //! cubin or makes a compilation fail.
 
 use crate::scratch::{Scratch, WRONG, error_text, finished, kernel, text};
+use oriole_prerequisites::sample;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -251,7 +252,7 @@ fn folders_that_are_none() {
 fn a_folder_that_vanishes() {
     let scratch = Scratch::with_three();
     scratch.says("compile a.ptx b.ptx c.ptx --out-dir expected", 0);
-    let end = Instant::now() + Duration::from_secs(2);
+    let end = Instant::now() + Duration::from_secs(sample(2));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while Instant::now() < end {
@@ -278,7 +279,8 @@ fn the_bound() {
         scratch.write(&name, kernel("k", number, 20));
         scratch.says(&format!("compile {name} -v -o k.cubin --cache folder --cache-size {}K", most >> 10), 0)
     };
-    for number in 0..60 {
+    let count = sample(60) as u32;
+    for number in 0..count {
         compile(number);
         // File times are as fine as the system's clock ticks.
         std::thread::sleep(Duration::from_millis(12));
@@ -286,7 +288,7 @@ fn the_bound() {
         assert!(bytes(&entries(&scratch, "folder")) <= most, "{number}");
     }
     assert!(compile(1).contains(MISS), "what was used long ago went");
-    assert!(compile(59).contains(HIT));
+    assert!(compile(count - 1).contains(HIT));
     // A result larger than the bound is not kept, and drives nothing out.
     let before = contents(&scratch, "folder");
     scratch.write("large.ptx", kernel("k", 0, 20));
@@ -322,7 +324,8 @@ fn clearing_leaves_what_is_not_its_own() {
 #[test]
 fn killed_at_random() {
     const PROGRAMS: u32 = 24;
-    let seconds = std::env::var("ORIOLE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let seconds =
+        std::env::var("ORIOLE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or_else(|| sample(2));
     let scratch = Scratch::new();
     for number in 0..PROGRAMS {
         scratch.write(&format!("k{number}.ptx"), kernel(&format!("k{number}"), number, 5 + 10 * number));

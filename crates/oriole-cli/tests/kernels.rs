@@ -96,7 +96,7 @@ fn kernels_from_llvm_ir_are_right_on_sm_90() {
 }
 
 /// The result does not depend on any one of the optional phases, nor on how many of their runs there are. Each phase is left
-/// out of two of three kernels.
+/// out of one of three kernels.
 #[test]
 fn right_without_each_optional_phase() {
     let mut wrong = Vec::new();
@@ -112,7 +112,7 @@ fn right_without_each_optional_phase() {
     assert_eq!(chosen.len(), 3, "the list of launches has changed");
     for (turn, launch) in chosen.iter().enumerate() {
         for (at, pass) in oriole_codegen::optional_passes(3).enumerate() {
-            if is_thorough() || at % 3 != turn {
+            if is_thorough() || at % 3 == turn {
                 check(launch, &["--disable-pass", pass]);
             }
         }

@@ -66,6 +66,17 @@ pub fn is_thorough() -> bool {
     is_set(THOROUGH)
 }
 
+/// How many of so many random programs a test makes: half of them, or all where [`THOROUGH`] asks for all.
+pub fn sample(all: u64) -> u64 {
+    if is_thorough() { all } else { all.div_ceil(2) }
+}
+
+/// Whether a test tries the thing of this number in this one of so many ways: in every other way, one at least, or in each
+/// where [`THOROUGH`] asks for all. Neighbours have different ways.
+pub fn has_turn(number: usize, way: usize, ways: usize) -> bool {
+    is_thorough() || ways == 1 || (number + way).is_multiple_of(2)
+}
+
 fn is_set(variable: &str) -> bool {
     std::env::var(variable).is_ok_and(|value| value != "0" && !value.is_empty())
 }

@@ -5,6 +5,7 @@ use crate::corpus;
 
 use std::time::{Duration, Instant};
 
+use oriole_prerequisites::sample;
 use oriole_ptx::diag::SourceMap;
 use oriole_ptx::{MAX_ERRORS, load, parse};
 use proptest::prelude::*;
@@ -110,7 +111,7 @@ fn survives(text: &str) {
 #[test]
 fn mutants() {
     let seeds = seeds();
-    let config = Config { cases: 2000, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: sample(2000) as u32, failure_persistence: None, ..Config::default() };
     let strategy = (0..seeds.len(), prop::collection::vec(mutation(), 1..6));
     let result = TestRunner::new(config).run(&strategy, |(seed, mutations)| {
         let mut bytes = seeds[seed].clone().into_bytes();

@@ -5,7 +5,7 @@
 use crate::random::Random;
 use oriole_isa::{Arch, Cmp, Field, Mods, Opcode, RegFile, Role, Sign, special_registers};
 use oriole_ori::*;
-use oriole_orieval::{bank, from_environment, run};
+use oriole_orieval::{bank, from_environment, how_many, run};
 use oriole_regalloc::{AllocOptions, allocate_function};
 
 /// A straight-line function over `count` scalars, some pairs, copies of their halves and some predicates, some written twice; every value is used
@@ -107,7 +107,7 @@ fn meaning_is_kept_in_crowds() {
 /// and how many of them load what they have spilled.
 fn keeps_meaning(make: impl Fn(u64) -> Result<Function, BuildError>, count: u64, limits: &[u32]) -> (u64, u64) {
     let seed = from_environment("ORIOLE_SEED", 1);
-    let count = from_environment("ORIOLE_COUNT", count);
+    let count = how_many(count);
     println!("seed {seed}, {count} functions");
     let inputs = [[3, 5, 7, 9], [u32::MAX, 1, 0x8000_0000, 0], [0, 0, 0, 0]];
     let mut spilled = 0;

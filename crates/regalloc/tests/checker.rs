@@ -4,7 +4,7 @@
 use crate::random::Random;
 use oriole_isa::Arch;
 use oriole_ori::*;
-use oriole_orieval::{bank, crowded_function, from_environment, run, run_from};
+use oriole_orieval::{bank, crowded_function, from_environment, how_many, run, run_from};
 use oriole_regalloc::{AllocOptions, CheckError, Problem, allocate_function, check};
 
 /// A function before and after allocation from one text, line by line: ` ` stands in both, `-` only before, `+` only after,
@@ -554,7 +554,7 @@ fn no_change_of_meaning_is_missed() {
     // Whether that matters shows in what comes of different bits.
     let from = |func: &Function, before| inputs.map(|words| run_from(func, words[0] & 31, &bank(&words), before));
     let (mut changed, mut found) = (0, 0);
-    let (first, count) = (from_environment("ORIOLE_SEED", 0), from_environment("ORIOLE_COUNT", 60));
+    let (first, count) = (from_environment("ORIOLE_SEED", 0), how_many(60));
     println!("seed {first}, {count} functions");
     for seed in (0..count).map(|number| first.wrapping_mul(1_000_003).wrapping_add(number)) {
         let before = crowded_function(seed).expect("it has few registers");

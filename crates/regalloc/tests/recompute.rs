@@ -3,7 +3,7 @@
 use oriole_isa::Arch;
 use oriole_ori::analysis::Flow;
 use oriole_ori::{EntityRef, FuncId, Function, Module};
-use oriole_orieval::{bank, crowded_function, from_environment, random_function, run};
+use oriole_orieval::{bank, crowded_function, from_environment, how_many, random_function, run};
 use oriole_regalloc::{AllocOptions, OWN_NEED, RegisterBudget, RegisterCounts, allocate_function, recompute};
 
 const COUNT: u32 = 24;
@@ -161,7 +161,7 @@ fn nothing_is_done_where_there_are_registers() {
 #[test]
 fn meaning_is_kept() {
     let seed = from_environment("ORIOLE_SEED", 1);
-    let count = from_environment("ORIOLE_COUNT", 400);
+    let count = how_many(400);
     println!("seed {seed}, {count} functions");
     let mut changed = 0;
     for number in 0..count {

@@ -3,7 +3,7 @@
 use oriole_isa::{Arch, Opcode};
 use oriole_ori::Function;
 use oriole_ori::analysis::Flow;
-use oriole_orieval::{bank, crowded_function, from_environment, run};
+use oriole_orieval::{bank, crowded_function, from_environment, how_many, run};
 use oriole_regalloc::{AllocOptions, allocate_function, retest};
 
 const COUNT: u32 = 12;
@@ -122,7 +122,7 @@ fn mentions(line: &str, bit: u32) -> bool {
 /// Random functions with many variables mean what they did; in some of them tests are repeated.
 #[test]
 fn random_functions_stay_what_they_were() {
-    let (first, count) = (from_environment("ORIOLE_SEED", 1), from_environment("ORIOLE_COUNT", 700));
+    let (first, count) = (from_environment("ORIOLE_SEED", 1), how_many(700));
     let mut repeated = 0;
     for seed in first..first + count {
         let func = crowded_function(seed).expect("it is made");

@@ -4,7 +4,8 @@
 use fastrand::Rng;
 use oriole_isa::{Arch, Field, MemSize, Mods, Opcode, Role};
 use oriole_ori::*;
-use oriole_orieval::{SHARED_WINDOW, bank, from_environment, random_function, run};
+use oriole_orieval::{SHARED_WINDOW, bank, from_environment, how_many, random_function, run};
+use oriole_prerequisites::sample;
 use oriole_sched::{MOVE_CYCLES, Options, OrderSeed, Usage, order_values, schedule};
 use std::collections::HashSet;
 
@@ -217,7 +218,7 @@ fn assert_same(func: &Function, ordered: &Function, inputs: &[[u32; 4]], seed: u
 #[test]
 fn memory_accesses_that_meet_keep_their_order() {
     let seed = from_environment("ORIOLE_SEED", 1);
-    let count = from_environment("ORIOLE_COUNT", 4_000);
+    let count = how_many(4_000);
     println!("seed {seed}, {count} blocks");
     let mut changed = 0;
     for number in 0..count {
@@ -234,7 +235,7 @@ fn memory_accesses_that_meet_keep_their_order() {
 #[test]
 fn registers_keep_their_values() {
     let seed = from_environment("ORIOLE_SEED", 1);
-    let count = from_environment("ORIOLE_COUNT", 500);
+    let count = how_many(500);
     println!("seed {seed}, {count} functions");
     let inputs = [[3, 5, 7, 9], [u32::MAX, 1, 0x8000_0000, 0]];
     let mut changed = 0;
@@ -256,7 +257,7 @@ fn registers_keep_their_values() {
 #[test]
 fn loads_of_a_long_block_pass_stores_that_do_not_touch_what_they_read() {
     const GROUP: usize = 64;
-    for seed in 0..40 {
+    for seed in 0..sample(40) {
         let func = loads_before_uses(&mut Rng::with_seed(seed), GROUP, 8);
         assert_eq!(most_in_flight(&func), GROUP);
         let in_flight = in_flight_after_ordering(&func, BUDGET / 2, seed);
@@ -278,7 +279,7 @@ fn any_number_of_loads_of_a_long_block_come_to_their_uses() {
 /// With very many loads and stores, some stand for others; it computes the same.
 #[test]
 fn long_blocks_of_very_many_loads_and_stores_compute_the_same() {
-    for seed in 0..40 {
+    for seed in 0..sample(40) {
         let mut rng = Rng::with_seed(seed);
         let (group, stores_every) = (rng.usize(64..LONG), 1 << rng.u32(1..10));
         in_flight_after_ordering(&loads_before_uses(&mut rng, group, stores_every), BUDGET, seed);

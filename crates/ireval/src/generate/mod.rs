@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn programs_are_valid_and_have_results() {
         let (mut of_program, mut limits) = (0, 0);
-        for seed in 0..1000 {
+        for seed in 0..oriole_prerequisites::sample(1000) {
             let program = program(seed, &Options::default());
             if let Err(error) = oriole_nvptx::ir::verify(&program.module) {
                 panic!("program {seed}: {error}");

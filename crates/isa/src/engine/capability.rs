@@ -23,18 +23,3 @@ impl Opcode {
 fn forms_on(opcode: Opcode, arch: Arch) -> impl Iterator<Item = &'static Form> {
     forms_of(opcode).iter().filter(move |form| arch.is_in(form.targets))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{AtomType, Field, HalfFmt};
-
-    #[test]
-    fn targets_differ_in_fields_and_operands() {
-        let with_bf16 = |arch| Opcode::HADD2.takes(Field::HALF_FMT.is(HalfFmt::BF16_V2), arch);
-        assert_eq!([Arch::Sm80, Arch::Sm90].map(with_bf16), [false, true]);
-        assert!(Opcode::REDG.takes(Field::ATOM_TYPE.is(AtomType::U32), Arch::Sm75));
-        let labelled = |arch| Opcode::LEPC.places(Role::Target, arch);
-        assert_eq!([Arch::Sm89, Arch::Sm90, Arch::Sm120].map(labelled), [false, true, true]);
-    }
-}

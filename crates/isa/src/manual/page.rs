@@ -187,20 +187,3 @@ pub(super) fn describe(spec: &OperandSpec) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::{Arch, Opcode};
-
-    #[test]
-    fn every_page_names_operands_and_forms() {
-        for arch in Arch::ALL {
-            for opcode in Opcode::of(arch) {
-                let page = opcode.manual(arch);
-                assert!(page.contains("Encodings on"), "{page}");
-                assert!(page.contains("0x"), "{page}");
-                assert!(opcode.signature().iter().all(|o| page.contains(o.role.name())), "{page}");
-            }
-        }
-    }
-}

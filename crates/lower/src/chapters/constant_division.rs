@@ -1,8 +1,7 @@
-//! Integer division by a constant: shifts, or products with a multiplier.
-//!
-//! The multipliers are those of Granlund and Montgomery, "Division by Invariant Integers using Multiplication", as given in Warren,
-//! "Hacker's Delight", chapter 10. ptxas (13.0.88) divides by a constant as by anything else.
+//! Integer division by a constant: shifts, or products with a [`multiplier`]. ptxas (13.0.88) divides by a constant as by
+//! anything else.
 
+use crate::chapters::multiplier::{multiplier, signed_multiplier};
 use crate::chapters::wide::{self, Carry};
 use crate::error::Lowered;
 use crate::function::operands::Wide;
@@ -191,75 +190,4 @@ impl Numbers<'_, '_, '_> {
 /// A number of 32 bits.
 fn of_word(word: Operand) -> Wide {
     Wide::of_halves(word, Operand::rz())
-}
-
-/// A factor of `bits` bits and a shift that divide every number of `used` bits: `floor(a * factor / 2^(bits + shift))`. That is right
-/// where `2^(bits + shift) <= factor * divisor <= 2^(bits + shift) + 2^(bits + shift - used)`.
-fn multiplier(divisor: u64, used: u32, bits: u32) -> Option<(u64, u32)> {
-    let divisor = u128::from(divisor);
-    (0..bits.min(u128::BITS - 1 - bits)).find_map(|shift| {
-        let power = 1u128 << (bits + shift);
-        let factor = power.div_ceil(divisor);
-        let fits = factor >> bits == 0;
-        (fits && factor * divisor - power <= 1 << (bits + shift - used)).then_some((factor as u64, shift))
-    })
-}
-
-/// The same for numbers with sign, of which `bits - 1` bits count: of the least power that makes the error small enough. The factor may
-/// have all `bits` bits.
-fn signed_multiplier(size: u64, bits: u32) -> (u64, u32) {
-    let size = u128::from(size);
-    let (mut shift, mut factor) = (0, (1u128 << bits) / size + 1);
-    // The error is below the size, and the size below 2^(bits - 1), so that this ends at bits - 2.
-    while factor * size - (1u128 << (bits + shift)) > 1 << (shift + 1) {
-        shift += 1;
-        factor = (1u128 << (bits + shift)) / size + 1;
-    }
-    (factor as u64, shift)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Numbers at which quotients change, and the ends of the range.
-    fn dividends(divisor: u64, bits: u32) -> impl Iterator<Item = u64> {
-        let most = u64::MAX >> (u64::BITS - bits);
-        let near = move |x: u64| [x.wrapping_sub(1) & most, x & most, x.wrapping_add(1) & most];
-        let times = [1, 2, 3, 5, most / divisor, most / divisor / 2].map(|k| k.wrapping_mul(divisor));
-        [0, most, most >> 1, most / 2 + 1].into_iter().chain(times).flat_map(near)
-    }
-
-    fn divisors(bits: u32) -> impl Iterator<Item = u64> {
-        let most = u64::MAX >> (u64::BITS - bits);
-        (3..400).chain((2..bits).flat_map(|k| [(1 << k) - 1, (1 << k) + 1])).chain([most, most - 1, most / 3, most / 7])
-    }
-
-    #[test]
-    fn multipliers_divide() {
-        for bits in [32, 64] {
-            for divisor in divisors(bits).filter(|divisor| !divisor.is_power_of_two()) {
-                let Some((factor, shift)) = multiplier(divisor, bits, bits) else { continue };
-                for a in dividends(divisor, bits) {
-                    let high = (u128::from(a) * u128::from(factor)) >> bits;
-                    assert_eq!((high >> shift) as u64, a / divisor, "{a} / {divisor}, {bits} bits");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn signed_multipliers_divide() {
-        for bits in [32, 64] {
-            for size in divisors(bits - 1).filter(|size| !size.is_power_of_two()) {
-                let (factor, shift) = signed_multiplier(size, bits);
-                assert!(shift < bits - 1 && (bits == 64 || factor >> bits == 0));
-                for a in dividends(size, bits) {
-                    let a = (a << (u64::BITS - bits)) as i64 >> (u64::BITS - bits);
-                    let high = (i128::from(a) * factor as i128) >> bits >> shift;
-                    assert_eq!(high as i64 + i64::from(a < 0), a / size as i64, "{a} / {size}, {bits} bits");
-                }
-            }
-        }
-    }
 }

@@ -26,6 +26,7 @@ pub(crate) mod logic;
 pub(crate) mod memory;
 pub(crate) mod moves;
 pub(crate) mod multimem;
+pub(crate) mod multiplier;
 pub(crate) mod single_pair;
 pub(crate) mod stack;
 pub(crate) mod surface;

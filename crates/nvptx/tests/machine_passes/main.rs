@@ -23,7 +23,7 @@ fn traces(function: &Function, forms: &Forms) -> Result<Vec<eval::Trace>, String
 fn random_functions_keep_their_results() {
     let (mut stores, mut ended) = (0, 0);
     let mut changes: HashMap<&str, usize> = HashMap::new();
-    let count = if is_thorough() { 3_000 } else { 1_500 };
+    let count = if is_thorough() { 3_000_u64 } else { 750 };
     for seed in 0..count {
         let mut built = random::function(seed);
         let before = || random::function(seed).dump();
@@ -50,8 +50,8 @@ fn random_functions_keep_their_results() {
         }
     }
     for pass in PASSES {
-        assert!(changes.get(pass.name).is_some_and(|&count| count > 15), "{} has hardly anything to do", pass.name);
+        assert!(changes.get(pass.name).is_some_and(|&count| count > 7), "{} has hardly anything to do", pass.name);
     }
     // The functions do something, and most of them come to an end.
-    assert!(stores > 15_000 && ended > 2_250, "{stores} stores, {ended} runs that ended");
+    assert!(stores > 10 * count as usize && 2 * ended > 3 * count as usize, "{stores} stores, {ended} runs that ended");
 }

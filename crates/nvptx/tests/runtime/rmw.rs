@@ -1,11 +1,13 @@
 //! Every `atomicrmw` by every type, order, scope and space, one thread: what is returned and what is left behind is what
-//! host arithmetic says.
+//! host arithmetic says, at the levels in turn, or at all of them with `ORIOLE_THOROUGH=1`.
 
 use std::fmt::Write;
 
 use half::{bf16, f16};
 
-use super::run;
+use oriole_prerequisites::has_turn;
+
+use super::{LEVELS, run_at};
 
 /// What an operation makes of `x` in memory and the operand `v`, both of so many bits.
 type OnIntegers = fn(u128, u128, u32) -> u128;
@@ -93,14 +95,17 @@ define ptx_kernel void @k(ptr %in, ptr %out) {{
     text + "  ret void\n}\n"
 }
 
-/// Runs one operation on one type in all ways; numbers are bits of the type.
-fn check(op: &str, ty: &str, size: usize, arch: &str, constant: &str, [old, operand, expected]: [u128; 3]) {
+/// Runs one operation, the one of this number, on one type in all ways; numbers are bits of the type.
+fn check(number: usize, op: &str, ty: &str, size: usize, arch: &str, constant: &str, numbers: [u128; 3]) {
+    let [old, operand, expected] = numbers;
+    let levels: Vec<u8> =
+        (0..LEVELS.len()).filter(|at| has_turn(number, *at, LEVELS.len())).map(|at| LEVELS[at]).collect();
     // Each order and scope once, the other choices in turn.
     let cases: Vec<_> = (0..20).map(|at| (at % 5, at / 5, (at + at / 5) % 5, at % 2 == 0)).collect();
     let text = source(op, ty, constant, size, &cases);
     let mut input = old.to_le_bytes().to_vec();
     input.extend(operand.to_le_bytes());
-    let output = run(&text, arch, &input, &vec![0; 48 * cases.len()], 1);
+    let output = run_at(&levels, &text, arch, &input, &vec![0; 48 * cases.len()], 1);
     let (was, is) = (&old.to_le_bytes()[..size], &expected.to_le_bytes()[..size]);
     for (at, case) in cases.iter().enumerate() {
         let result = &output[48 * at + 16..48 * at + 16 + size];
@@ -111,16 +116,16 @@ fn check(op: &str, ty: &str, size: usize, arch: &str, constant: &str, [old, oper
 
 #[test]
 fn integers() {
-    for (bits, arch) in
-        [(8, "sm_80"), (16, "sm_60"), (16, "sm_90"), (32, "sm_60"), (32, "sm_90"), (64, "sm_80"), (128, "sm_90")]
-    {
+    let types =
+        [(8, "sm_80"), (16, "sm_60"), (16, "sm_90"), (32, "sm_60"), (32, "sm_90"), (64, "sm_80"), (128, "sm_90")];
+    for (at, (bits, arch)) in types.into_iter().enumerate() {
         let mask = u128::MAX >> (128 - bits);
         let top = 1u128 << (bits - 1);
         for (index, (op, host)) in INTEGERS.into_iter().enumerate() {
             let (old, operand) = [(top | 5, 3), (3, top | 5), (100, 7), (7, 100)][index % 4];
             let expected = host(old, operand, bits) & mask;
             let constant = signed(operand, bits).to_string();
-            check(op, &format!("i{bits}"), bits as usize / 8, arch, &constant, [old, operand, expected]);
+            check(at + index, op, &format!("i{bits}"), bits as usize / 8, arch, &constant, [old, operand, expected]);
         }
     }
 }
@@ -140,9 +145,9 @@ fn floats() {
     for (ty, size) in [("half", 2), ("bfloat", 2), ("float", 4), ("double", 8)] {
         for (index, (op, host)) in FLOATS.into_iter().enumerate() {
             let arch = ["sm_60", "sm_80", "sm_90"][index % 3];
-            for arch in [arch, "sm_90"] {
+            for (at, arch) in [arch, "sm_90"].into_iter().enumerate() {
                 let numbers = [2.5, -1.25, host(2.5, -1.25)].map(|value| bits(ty, value));
-                check(op, ty, size, arch, "-1.25", numbers);
+                check(at + index, op, ty, size, arch, "-1.25", numbers);
             }
         }
     }
@@ -171,7 +176,9 @@ fn vectors() {
             let numbers = [whole(&|n| lane(n)[0]), whole(&|n| lane(n)[1]), whole(&|n| host(lane(n)[0], lane(n)[1]))];
             let items: Vec<_> = (0..lanes).map(|n| format!("{ty} {:?}", lane(n)[1])).collect();
             let constant = format!("<{}>", items.join(", "));
-            check(op, &format!("<{lanes} x {ty}>"), size * lanes as usize, archs[index % 2], &constant, numbers);
+            // An operation has another target than its neighbours: pairs of them have another level.
+            let size = size * lanes as usize;
+            check(index / 2, op, &format!("<{lanes} x {ty}>"), size, archs[index % 2], &constant, numbers);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Equal forms of an instruction with its sources in another order.
 
-use super::table;
+use super::truth;
 use oriole_isa::{Arch, Field, Opcode, Role, Setting, Swap};
 use oriole_ori::{Function, Inst, Operand, OperandKind};
 
@@ -61,7 +61,7 @@ fn exchange(inst: &Inst, a: usize, b: usize) -> Option<Inst> {
             let (first, _) = inst.opcode.commuting().next()?;
             for lut in [Role::Lut, Role::Lut2].into_iter().filter_map(|role| inst.opcode.position(role)) {
                 let value = new.operands[lut].as_imm()?;
-                new.operands[lut] = Operand::imm(u32::from(table::exchange(value as u8, a - first, b - first)));
+                new.operands[lut] = Operand::imm(u32::from(truth::exchange(value as u8, a - first, b - first)));
             }
         }
     }

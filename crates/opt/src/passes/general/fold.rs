@@ -1,7 +1,8 @@
 //! Constant folding: instructions whose sources are all known.
 
+use super::bits::{extend, permute};
 use super::table::known_bit;
-use super::{Cx, Rewrite, constant, mov, mov_pred, source, table, word};
+use super::{Cx, Rewrite, constant, mov, mov_pred, source, truth, word};
 use oriole_isa::{Cmp, Field, Fold, Mul, Prmt, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::smallvec;
@@ -52,7 +53,7 @@ fn value(inst: &Inst) -> Option<u32> {
         Fold::MultiplyAdd if inst.get(Field::MUL) == Mul::LO && !inst.get(Field::X) => {
             Some(a()?.wrapping_mul(b()?).wrapping_add(c()?))
         }
-        Fold::Logic => Some(table::apply(known(inst, Role::Lut)? as u8, [a()?, b()?, c()?])),
+        Fold::Logic => Some(truth::apply(known(inst, Role::Lut)? as u8, [a()?, b()?, c()?])),
         Fold::Shift => shift(inst, a()?, b()?, c()?),
         Fold::ShiftAdd if !inst.get(Field::HI) && !inst.get(Field::X) => {
             Some((a()? << (known(inst, Role::Shift)? & 31)).wrapping_add(b()?))
@@ -81,28 +82,6 @@ fn shift(inst: &Inst, a: u32, b: u32, c: u32) -> Option<u32> {
         _ => pair >> by,
     };
     Some(if inst.get(Field::HI) { (shifted >> 32) as u32 } else { shifted as u32 })
-}
-
-fn extend(value: u32, bits: u32, signed: bool) -> u32 {
-    match bits {
-        0 => 0,
-        32.. => value,
-        _ => {
-            let top = value << (32 - bits);
-            if signed { ((top as i32) >> (32 - bits)) as u32 } else { top >> (32 - bits) }
-        }
-    }
-}
-
-/// Four bytes of `c:a`, each chosen by a nibble of `selector`, whose bit 3 asks for the byte's sign.
-pub(super) fn permute(a: u32, selector: u32, c: u32) -> u32 {
-    let bytes = u64::from(a) | u64::from(c) << 32;
-    (0..4).fold(0, |result, k| {
-        let nibble = selector >> (4 * k) & 15;
-        let byte = (bytes >> (8 * (nibble & 7))) as u8;
-        let byte = if nibble & 8 != 0 { ((byte as i8) >> 7) as u8 } else { byte };
-        result | u32::from(byte) << (8 * k)
-    })
 }
 
 fn wide_product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
@@ -157,25 +136,4 @@ fn compare(inst: &Inst) -> Option<Rewrite> {
     let holds = compares(inst, a, b)?;
     let combined = super::identities::combine(inst.get(Field::BOP), holds, source(inst, Role::PA)?)?;
     Some(smallvec![mov_pred(source(inst, Role::PD)?, combined)])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_and_signs_are_chosen() {
-        assert_eq!(permute(0x4433_2211, 0x3210, 0x8877_6655), 0x4433_2211);
-        assert_eq!(permute(0x4433_2211, 0x7654, 0x8877_6655), 0x8877_6655);
-        assert_eq!(permute(0x0000_0080, 0x8880, 0), 0xffff_ff80);
-        assert_eq!(permute(0x0000_fe01, 0x9910, 0), 0xffff_fe01);
-    }
-
-    #[test]
-    fn extension_of_no_bits_and_all_bits() {
-        assert_eq!(extend(0xffff_ffff, 0, true), 0);
-        assert_eq!(extend(0x8000_0001, 32, true), 0x8000_0001);
-        assert_eq!(extend(0x80, 8, true), 0xffff_ff80);
-        assert_eq!(extend(0x180, 8, false), 0x80);
-    }
 }

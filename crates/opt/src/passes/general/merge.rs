@@ -1,7 +1,8 @@
 //! Two instructions of bits or predicates in one.
 
 use super::source;
-use super::table::{self, compose};
+use super::table;
+use super::truth::{self, compose};
 use super::wide::is_shift;
 use super::{Cx, Rewrite, constant, mov_pred, word};
 use oriole_isa::{Bop, Cmp, Field, Opcode, Role, ShiftDir, ShiftType};
@@ -16,7 +17,7 @@ fn logic_of(inst: &Inst) -> Option<(u8, [Option<Operand>; 3])> {
     let table = source(inst, Role::Lut)?.as_imm()? as u8;
     let mut inputs = [None; 3];
     for (k, role) in SOURCES.into_iter().enumerate() {
-        inputs[k] = source(inst, role).filter(|_| table::depends(table, k));
+        inputs[k] = source(inst, role).filter(|_| truth::depends(table, k));
     }
     Some((table, inputs))
 }
@@ -48,7 +49,7 @@ fn merged(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
     }
     let of_leaf = |input: Option<Operand>| {
         let place = input.and_then(|operand| leaves.iter().position(|leaf| *leaf == operand));
-        place.map_or(0, |place| table::INPUTS[place])
+        place.map_or(0, |place| truth::INPUTS[place])
     };
     let inner = compose(inner, inner_inputs.map(of_leaf));
     let table = compose(outer, std::array::from_fn(|i| if i == k { inner } else { of_leaf(inputs[i]) }));
@@ -104,7 +105,7 @@ fn combined(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
         return None;
     }
     let (lut, inputs) = table::predicate_table(cx.func, inst)?;
-    let needed: SmallVec<[usize; 3]> = (0..roles.len()).filter(|i| table::depends(lut, *i)).collect();
+    let needed: SmallVec<[usize; 3]> = (0..roles.len()).filter(|i| truth::depends(lut, *i)).collect();
     let other = *needed.iter().find(|i| **i != k).filter(|_| needed.len() == 2 && needed.contains(&k))?;
     let compare = comparison_of(cx, inputs[k])?;
     let with = inputs[other];
@@ -131,7 +132,7 @@ fn comparison_of<'c>(cx: &'c Cx<'_>, pred: Operand) -> Option<&'c Inst> {
 /// How a table of two inputs combines a comparison with a predicate: the operation, whether the comparison
 /// is turned into its opposite, and the predicate with its sense.
 fn matching(lut: u8, k: usize, other: usize, with: Operand) -> Option<(Bop, bool, Operand)> {
-    let (p, q) = (table::INPUTS[k], table::INPUTS[other]);
+    let (p, q) = (truth::INPUTS[k], truth::INPUTS[other]);
     for inverse in [false, true] {
         for negated in [false, true] {
             let (p, q) = (if inverse { !p } else { p }, if negated { !q } else { q });
@@ -203,7 +204,7 @@ fn tested_logic(cx: &Cx<'_>, inst: &Inst) -> Option<Test> {
 
 /// The constant of `a & constant`.
 fn mask(logic: &Inst) -> Option<u32> {
-    let is_and = source(logic, Role::Lut)?.as_imm()? as u8 == table::INPUTS[0] & table::INPUTS[1];
+    let is_and = source(logic, Role::Lut)?.as_imm()? as u8 == truth::INPUTS[0] & truth::INPUTS[1];
     constant(source(logic, Role::B)?).filter(|_| is_and)
 }
 

@@ -6,6 +6,7 @@
 //! nothing changes, and look again only at what stands near a change.
 
 mod address;
+mod bits;
 mod both_words;
 mod bounds;
 mod bytes;
@@ -28,6 +29,7 @@ mod signs;
 mod steps;
 mod sums;
 mod table;
+mod truth;
 mod warpgroup;
 mod wide;
 

@@ -1,64 +1,10 @@
-//! Truth tables of three inputs: LOP3 and PLOP3.
-//!
-//! Bit `4a + 2b + c` of a table is the result for the input bits a, b, c.
+//! Instructions with truth tables of three inputs: LOP3 and PLOP3.
 
+use super::truth::{INPUTS, compose, depends, fixed, inverted, only_input};
 use super::{Cx, Rewrite, constant, mov, mov_pred};
 use oriole_isa::{Opcode, Role};
 use oriole_ori::{BuildError, Function, Inst, Operand, OperandKind};
 use smallvec::smallvec;
-
-/// The table of the first input itself.
-pub(super) const A: u8 = 0xf0;
-/// The tables of the inputs.
-pub(super) const INPUTS: [u8; 3] = [A, 0xcc, 0xaa];
-/// How far apart the results for 0 and 1 of an input are.
-const STRIDE: [u32; 3] = [4, 2, 1];
-
-/// The table where input `k` always has the value `bit`.
-fn fixed(table: u8, k: usize, bit: bool) -> u8 {
-    let (ones, stride) = (INPUTS[k], STRIDE[k]);
-    if bit {
-        let kept = table & ones;
-        kept | kept >> stride
-    } else {
-        let kept = table & !ones;
-        kept | kept << stride
-    }
-}
-
-/// Whether the result depends on input `k`.
-pub(super) fn depends(table: u8, k: usize) -> bool {
-    fixed(table, k, false) != fixed(table, k, true)
-}
-
-/// The table with input `k` inverted.
-fn inverted(table: u8, k: usize) -> u8 {
-    compose(table, std::array::from_fn(|i| if i == k { !INPUTS[i] } else { INPUTS[i] }))
-}
-
-/// The table for inputs `a` and `b` exchanged.
-pub(super) fn exchange(table: u8, a: usize, b: usize) -> u8 {
-    let mut inputs = INPUTS;
-    inputs.swap(a, b);
-    compose(table, inputs)
-}
-
-/// The table whose inputs are themselves tables.
-pub(super) fn compose(table: u8, inputs: [u8; 3]) -> u8 {
-    (0..8).fold(0, |result, index| {
-        let bit = |k: usize| u32::from(inputs[k] >> index & 1) * STRIDE[k];
-        let at = bit(0) + bit(1) + bit(2);
-        result | (table >> at & 1) << index
-    })
-}
-
-/// A table applied bit by bit to words.
-pub(super) fn apply(table: u8, words: [u32; 3]) -> u32 {
-    (0..8).filter(|index| table >> index & 1 == 1).fold(0, |result, index| {
-        let input = |k: usize| if index & STRIDE[k] != 0 { words[k] } else { !words[k] };
-        result | (input(0) & input(1) & input(2))
-    })
-}
 
 /// The table with its inputs made canonical: constants are part of the table, and equal inputs are one.
 /// Inputs that the result does not depend on become `absent`.
@@ -90,13 +36,6 @@ fn settle(
         }
     }
     (table, inputs)
-}
-
-/// The position of the only input that the table depends on; 3 where it depends on none.
-fn only_input(table: u8) -> Option<usize> {
-    let mut needed = (0..3).filter(|k| depends(table, *k));
-    let first = needed.next();
-    if needed.next().is_some() { None } else { Some(first.unwrap_or(3)) }
 }
 
 fn position(inst: &Inst, role: Role) -> Option<usize> {
@@ -192,21 +131,4 @@ fn simpler_predicate(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let new = mov_pred(pd, predicate_value(cx.func, inst, Role::PD)?);
     let same = new.operands == inst.operands;
     (!same).then(|| smallvec![new])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_agree_with_words() {
-        let words = [0x1234_5678, 0x9abc_def0, 0x0f1e_2d3c];
-        for table in 0..=255_u8 {
-            let swapped = apply(exchange(table, 0, 2), [words[2], words[1], words[0]]);
-            assert_eq!(apply(table, words), swapped);
-            assert_eq!(apply(inverted(table, 1), words), apply(table, [words[0], !words[1], words[2]]));
-            assert_eq!(apply(fixed(table, 2, true), words), apply(table, [words[0], words[1], u32::MAX]));
-            assert_eq!(apply(fixed(table, 0, false), words), apply(table, [0, words[1], words[2]]));
-        }
-    }
 }

@@ -65,36 +65,3 @@ impl Tree {
         a
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Tree;
-
-    /// Every answer on random trees, against walking up parent by parent.
-    #[test]
-    fn ancestors_are_those_that_a_walk_finds() {
-        let mut random = fastrand::Rng::with_seed(7);
-        for _ in 0..50 {
-            let count = random.u32(2..80);
-            let mut tree = Tree::new(count as usize, 0);
-            for node in 1..count {
-                tree.hang(node, random.u32(node.saturating_sub(4)..node));
-            }
-            let line = |mut node: u32| {
-                let mut line = vec![node];
-                while node != 0 {
-                    node = tree.parent(node);
-                    line.push(node);
-                }
-                line
-            };
-            for a in 0..count {
-                for b in 0..count {
-                    let (of_a, of_b) = (line(a), line(b));
-                    assert_eq!(tree.is_above(a, b), of_b.contains(&a));
-                    assert_eq!(Some(&tree.common(a, b)), of_a.iter().find(|node| of_b.contains(node)));
-                }
-            }
-        }
-    }
-}

@@ -1,9 +1,7 @@
 //! The classes and numbers against what was mined from ptxas's code (`../shared/latency`, where it is).
 
-use super::class::Group;
-use super::table::Table;
-use super::{Classified, Slot, class, raw, war, waw};
-use crate::{Arch, Inst, Opcode, RegFile, Role, Value, decode};
+use oriole_isa::latency::{self, Row, Slot, raw, raw_row, war, war_row, waw, waw_row};
+use oriole_isa::{Arch, Inst, Opcode, RegFile, Role, Value, decode};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 
@@ -29,6 +27,11 @@ const EXCEPTIONS: [(&str, &str); 8] = [
     ("FENCE", "the scoreboard tells that the fence is passed; nothing is written"),
     ("LDGDEPBAR", "the scoreboard tells that the group's copies are done; nothing is written"),
 ];
+
+/// The tables.
+const RAW: &str = include_str!("../spec/latency/raw.tsv");
+const WAW: &str = include_str!("../spec/latency/waw.tsv");
+const WAR: &str = include_str!("../spec/latency/war.tsv");
 
 /// A file of `../shared`, if it is there.
 fn shared(path: &str) -> Option<String> {
@@ -128,7 +131,7 @@ fn variable_latency_is_as_mined() {
                 _ if read_barriers > 0 => true,
                 _ => continue,
             };
-            if class::is_variable(opcode, arch) == expected {
+            if latency::is_variable_opcode(opcode, arch) == expected {
                 continue;
             }
             match EXCEPTIONS.iter().find(|(name, _)| *name == base) {
@@ -193,13 +196,8 @@ fn slot_of<'a>(insts: &'a [Inst], file: RegFile, role: Option<&str>, register: u
     insts.iter().find_map(|inst| place(inst, file, role).map(|index| (inst, Slot::Operand { index, register })))
 }
 
-/// The sources of a column: file, first and second class to what the row says.
-fn sources(table: Table, arch: Arch) -> HashMap<(String, String, String), String> {
-    let text = match table {
-        Table::ReadAfterWrite => include_str!("../../spec/latency/raw.tsv"),
-        Table::WriteAfterWrite => include_str!("../../spec/latency/waw.tsv"),
-        Table::WriteAfterRead => include_str!("../../spec/latency/war.tsv"),
-    };
+/// The sources of a column of a table: file, first and second class to what the row says.
+fn sources(text: &str, arch: Arch) -> HashMap<(String, String, String), String> {
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
     let head: Vec<&str> = lines.next().unwrap_or_default().split('\t').collect();
     let at = head.iter().position(|name| *name == arch.name()).expect("a column") - 3;
@@ -224,9 +222,10 @@ type Key = (String, String, String);
 type Pool = BTreeMap<Key, (u8, u8, u32, String)>;
 
 /// The key of the row that gives a target's number: the classes', or those that they are the same as.
-fn key_of(sources: &HashMap<Key, String>, file: &str, first: &str, second: &str) -> Key {
+fn key_of(sources: &HashMap<Key, String>, file: &str, row: Row) -> Key {
+    let (first, second) = (row.first.name(), row.second.name());
     let base = |class: &str| {
-        let lines = include_str!("../../spec/latency/same_as.tsv").lines();
+        let lines = include_str!("../spec/latency/same_as.tsv").lines();
         let mut pairs = lines.filter_map(|line| line.split_once('\t'));
         let fits = |name: &str| name == class || name.strip_suffix('*').is_some_and(|start| class.starts_with(start));
         let found = pairs.find(|(name, _)| fits(name)).and_then(|(_, rest)| rest.split('\t').next());
@@ -260,7 +259,7 @@ fn no_number_is_below_the_mined_ones() {
         let (Some(reads), Some(writes), Some(overwrites)) = tables else { return };
         let samples = samples(arch, vectors);
         let (mut raws, mut waws) = (Pool::new(), Pool::new());
-        let (of_reads, of_writes) = (sources(Table::ReadAfterWrite, arch), sources(Table::WriteAfterWrite, arch));
+        let (of_reads, of_writes) = (sources(RAW, arch), sources(WAW, arch));
         let mut compared = 0;
         for row in &reads {
             let (producer, register) = element(&row[0]);
@@ -275,12 +274,7 @@ fn no_number_is_below_the_mined_ones() {
             else {
                 continue;
             };
-            let key = key_of(
-                &of_reads,
-                &row[3],
-                class::producer(first, Group::of(first), def).name(),
-                class::reader(second, Group::of(second), use_, file).name(),
-            );
+            let key = key_of(&of_reads, &row[3], raw_row(first, def, second, use_));
             pool(&mut raws, key, raw(first, def, second, use_, arch), &row[4..6], row);
             compared += 1;
         }
@@ -293,12 +287,11 @@ fn no_number_is_below_the_mined_ones() {
                 continue;
             };
             let Some((first, def)) = slot_of(first, file, None, register) else { continue };
-            let to = Classified::new(&second[0], arch).writer();
-            let key = key_of(&of_writes, &row[2], class::producer(first, Group::of(first), def).name(), to.name());
+            let key = key_of(&of_writes, &row[2], waw_row(first, def, &second[0], arch));
             pool(&mut waws, key, waw(first, def, &second[0], arch), &row[3..5], row);
             compared += 1;
         }
-        let (mut wars, of_overwrites) = (Pool::new(), sources(Table::WriteAfterRead, arch));
+        let (mut wars, of_overwrites) = (Pool::new(), sources(WAR, arch));
         for row in &overwrites {
             let (role, of_role) = element(&row[1]);
             let writer = samples.get(row[2].trim_end_matches('!'));
@@ -309,16 +302,10 @@ fn no_number_is_below_the_mined_ones() {
             };
             let Some((reader, place)) = slot_of(reader, file, Some(role), of_role) else { continue };
             // The registers of instructions of variable latency are free at once or held by a scoreboard.
-            if class::is_variable(reader.opcode, arch) {
+            if latency::is_variable_opcode(reader.opcode, arch) {
                 continue;
             }
-            let to = Classified::new(&writer[0], arch).writer();
-            let key = key_of(
-                &of_overwrites,
-                &row[3],
-                class::war_reader(reader, Group::of(reader), place, false).name(),
-                to.name(),
-            );
+            let key = key_of(&of_overwrites, &row[3], war_row(reader, place, &writer[0], arch));
             pool(&mut wars, key, war(reader, place, &writer[0], arch), &row[4..6], row);
         }
         println!("{target}: {compared} of {} rows", reads.len() + writes.len());
