@@ -3,7 +3,6 @@
 mod gpu;
 
 use crate::scratch::{Scratch, error_text, finished, text};
-use oriole_prerequisites::sample;
 use serde_json::Value;
 use std::fmt::Write;
 use std::process::Command;
@@ -158,7 +157,7 @@ fn the_time_ends_a_search_and_so_does_a_signal() {
     assert!(started.elapsed() < Duration::from_secs(60));
     let mut command = scratch.command(&format!("tune k.ptx -o out --seconds 3000 --jobs 1 -- {LAUNCH}"));
     let child = command.stdout(std::process::Stdio::piped()).spawn().expect("oriole starts");
-    std::thread::sleep(Duration::from_secs(sample(2)));
+    std::thread::sleep(Duration::from_secs(2));
     let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).output().expect("kill is there");
     assert!(sent.status.success());
     let output = child.wait_with_output().expect("it ends");
