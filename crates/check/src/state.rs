@@ -158,7 +158,8 @@ impl State {
     }
 }
 
-/// At most [`MOST`] events of each register and kind: what is beyond that is joined to the last one of its sort.
+/// At most [`MOST`] events of each register and kind, or twice as many: what is beyond that is joined to the last one that the same
+/// scoreboards tell of, so that a wait for them is a wait for it, and only where there is none to the last one of its sort.
 fn limited(events: Vec<Event>) -> Vec<Event> {
     let mut kept: Vec<Event> = Vec::with_capacity(events.len());
     let mut first_of_group = 0;
@@ -167,14 +168,21 @@ fn limited(events: Vec<Event>) -> Vec<Event> {
         if kept.get(first_of_group).is_none_or(|first| (first.register, first.is_write) != group) {
             first_of_group = kept.len();
         }
-        let same_sort =
-            |other: &&mut Event| other.pending.is_some() == event.pending.is_some() && other.site == event.site;
-        if kept.len() - first_of_group < MOST {
-            kept.push(event);
-        } else if let Some(other) = kept[first_of_group..].iter_mut().rev().find(same_sort) {
-            *other = other.join(event);
-        } else {
-            kept.push(event);
+        let same_sort = |other: &Event| other.pending.is_some() == event.pending.is_some() && other.site == event.site;
+        let scoreboards = |event: &Event| event.pending.map(|pending| pending.scoreboards);
+        let alike = |other: &Event| same_sort(other) && scoreboards(other) == scoreboards(&event);
+        let count = kept.len() - first_of_group;
+        let group = &mut kept[first_of_group..];
+        let other = match () {
+            () if count < MOST => None,
+            () => match group.iter().rposition(alike) {
+                None if count >= 2 * MOST => group.iter().rposition(same_sort),
+                found => found,
+            },
+        };
+        match other {
+            Some(at) => group[at] = group[at].join(event),
+            None => kept.push(event),
         }
     }
     kept
@@ -261,5 +269,43 @@ impl Event {
                 (pending.counted, pending.passed) = (Some(scoreboard), 0);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_entity::EntityRef;
+
+    /// A read of one register that has a scoreboard tell when it is over.
+    fn read(line: usize, scoreboard: u8) -> Event {
+        let pending = Pending { scoreboards: 1 << scoreboard, counted: None, passed: 0, order: None };
+        Event {
+            register: 5,
+            is_write: false,
+            line: LineId::new(line),
+            slot: Slot::Guard,
+            site: OWN,
+            issued: 0,
+            condition: Condition::ALWAYS,
+            pending: Some(pending),
+        }
+    }
+
+    /// However many reads there are, each of them is over when its scoreboard is, and there are not many left to look at.
+    #[test]
+    fn what_is_taken_together_has_one_scoreboard() {
+        let events: Vec<Event> = (0..1_000).map(|line| read(line, [2, 4][line % 2])).collect();
+        let kept = limited(events);
+        assert!(kept.len() <= 2 * MOST, "{}", kept.len());
+        let scoreboards: Vec<u8> = kept.iter().filter_map(|event| Some(event.pending?.scoreboards)).collect();
+        assert!(scoreboards.iter().all(|scoreboards| [1 << 2, 1 << 4].contains(scoreboards)), "{scoreboards:?}");
+    }
+
+    /// A thirty-third read with a scoreboard of its own is kept for itself.
+    #[test]
+    fn the_first_of_a_scoreboard_is_kept() {
+        let kept = limited((0..=MOST).map(|line| read(line, if line < MOST { 1 } else { 3 })).collect());
+        assert_eq!(kept.last(), Some(&read(MOST, 3)));
     }
 }
