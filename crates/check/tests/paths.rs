@@ -57,6 +57,18 @@ fn a_loop_carries_what_its_end_leaves_to_its_start() {
     assert_eq!(found(&lines("2")), both);
 }
 
+/// However many stores read a register on the ways to where it is written, each is over when its scoreboard is.
+#[test]
+fn reads_that_are_many_keep_their_scoreboards() {
+    let lines = |wait| {
+        let ways = (0..40).flat_map(|way| [("STL [R2], R4", ["2:R1", "2:R3"][way % 2]), ("@P0 BRA ->80", "5")]);
+        ways.chain([("IADD3 R4, R6, 0x1, RZ", wait), EXIT]).collect::<Vec<Line>>()
+    };
+    assert_eq!(found(&lines("1:B1:B3")), []);
+    let missed = found(&lines("1:B1"));
+    assert!(!missed.is_empty() && missed.iter().all(|(kind, ..)| *kind == Kind::WriteAfterRead), "{missed:?}");
+}
+
 #[test]
 fn opposite_guards_do_not_meet_while_the_predicate_stays() {
     let lines = |between: Line| [("@P0 LDG.E R4, [R2.64]", "2:W0"), between, ("@!P0 IADD3 R4, R2, 0x1, RZ", "5"), EXIT];
