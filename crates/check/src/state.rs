@@ -171,16 +171,12 @@ fn limited(events: Vec<Event>) -> Vec<Event> {
         let same_sort = |other: &Event| other.pending.is_some() == event.pending.is_some() && other.site == event.site;
         let scoreboards = |event: &Event| event.pending.map(|pending| pending.scoreboards);
         let alike = |other: &Event| same_sort(other) && scoreboards(other) == scoreboards(&event);
-        let count = kept.len() - first_of_group;
         let group = &mut kept[first_of_group..];
-        let other = match () {
-            () if count < MOST => None,
-            () => match group.iter().rposition(alike) {
-                None if count >= 2 * MOST => group.iter().rposition(same_sort),
-                found => found,
-            },
+        let last = |least: usize, sort: &dyn Fn(&Event) -> bool| match group.len() < least {
+            true => None,
+            false => group.iter().rposition(sort),
         };
-        match other {
+        match last(MOST, &alike).or_else(|| last(2 * MOST, &same_sort)) {
             Some(at) => group[at] = group[at].join(event),
             None => kept.push(event),
         }

@@ -3,7 +3,7 @@
 //! start of its name.
 
 use oriole_isa::Arch;
-use oriole_prerequisites::has_turn;
+use oriole_prerequisites::in_turn;
 
 /// The families of `shared/ptx_forms` that the arithmetic chapters serve.
 const FAMILIES: [&str; 11] = [
@@ -55,13 +55,13 @@ fn arithmetic_forms_lower() {
             let targets = form["targets"].as_array().cloned().unwrap_or_default();
             let known = |arch: &Arch| targets.contains(&serde_json::Value::from(arch.to_string()));
             let archs: Vec<Arch> = [Arch::Sm75, Arch::Sm80, Arch::Sm90].into_iter().filter(known).collect();
-            for (way, arch) in archs.iter().enumerate() {
+            for arch in in_turn(number, archs) {
                 let name = arch.to_string();
-                if !has_turn(number, way, archs.len()) || MISSING.iter().any(|m| id.starts_with(m)) {
+                if MISSING.iter().any(|m| id.starts_with(m)) {
                     continue;
                 }
                 tried += 1;
-                if let Err(error) = lower(&ptx.replace("@TARGET@", &name), *arch) {
+                if let Err(error) = lower(&ptx.replace("@TARGET@", &name), arch) {
                     failures.push(format!("{family} {id} {name}: {error}"));
                 }
             }

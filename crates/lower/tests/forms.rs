@@ -2,7 +2,7 @@
 //! or on each with `ORIOLE_THOROUGH=1`.
 
 use oriole_isa::Arch;
-use oriole_prerequisites::has_turn;
+use oriole_prerequisites::in_turn;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -64,8 +64,7 @@ fn survey(forms: &[serde_json::Value], arch: Arch, target: &str) -> (usize, BTre
         let known = form["targets"].as_array().map_or(&[][..], Vec::as_slice);
         let own: Vec<&str> =
             TARGETS.iter().map(|(_, name)| *name).filter(|name| known.iter().any(|k| k == name)).collect();
-        let way = own.iter().position(|name| *name == target);
-        if !way.is_some_and(|way| has_turn(number, way, own.len())) {
+        if !in_turn(number, own).any(|name| name == target) {
             continue;
         }
         let ptx = form["ptx"].as_str().unwrap_or_default().replace("@TARGET@", target);

@@ -3,7 +3,7 @@
 use oriole_nvptx::ir::verify;
 use oriole_nvptx::opt::{Options, run};
 use oriole_nvptx::text::parse;
-use oriole_prerequisites::has_turn;
+use oriole_prerequisites::in_turn;
 
 /// Files have the levels in turn.
 #[test]
@@ -17,7 +17,7 @@ fn corpus_stays_valid_at_every_level() {
         let text = std::fs::read_to_string(path).expect("the file is there");
         let name = path.display().to_string();
         let Ok(module) = parse(&text, &name) else { continue };
-        for level in (0..=2).filter(|level| has_turn(number, usize::from(*level), 3)) {
+        for level in in_turn(number, [0, 1, 2]) {
             let mut module = module.clone();
             run(&mut module, &Options { level, ..Options::default() });
             if let Err(error) = verify(&module) {

@@ -12,7 +12,7 @@ use oriole_cubin::Cubin;
 use oriole_device::argument::{Argument, bind};
 use oriole_device::{FaultKind, Memory};
 use oriole_isa::{Arch, Control, code, decode, encode};
-use oriole_prerequisites::is_thorough;
+use oriole_prerequisites::{is_thorough, sample};
 use oriole_sim::{Options, RunError, Simulator};
 use std::path::Path;
 
@@ -165,7 +165,7 @@ fn whatever_strict_simulation_reports_is_found() {
             compare(name, arch, every, &mut count);
         }
         println!("{arch}: {count:?}");
-        assert!(count.by_simulator > 10, "{arch}: {count:?}");
+        assert!(count.by_simulator as u64 > sample(20), "{arch}: {count:?}");
         assert!(count.by_checker >= count.by_simulator, "{arch}: {count:?}");
     }
 }

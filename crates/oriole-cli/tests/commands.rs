@@ -1,7 +1,7 @@
 //! The command line's promises: text and words both ways, the same bytes every time, the same results
 //! on any number of threads, the names of instructions.
 
-use oriole_prerequisites::has_turn;
+use oriole_prerequisites::in_turn;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
@@ -370,7 +370,7 @@ fn threads_do_not_change_the_code() {
     for (number, name) in ["sort.sm_90.ptx", "control_flow.sm_80.ptx", "numeric.sm_90.ptx"].into_iter().enumerate() {
         let text = std::fs::read_to_string(kernel(name)).expect("it is there");
         let alone = library(&text, 1);
-        for (_, jobs) in [2, 7].into_iter().enumerate().filter(|(way, _)| has_turn(number, *way, 2)) {
+        for jobs in in_turn(number, [2, 7]) {
             assert!(library(&text, jobs) == alone, "{name} with {jobs} threads");
         }
     }

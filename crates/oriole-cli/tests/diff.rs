@@ -1,6 +1,6 @@
 //! `oriole diff`: what phases did, by the folder of `compile --dump-all`, against what other options say of the same code.
 
-use oriole_prerequisites::{has_turn, is_thorough};
+use oriole_prerequisites::{in_turn, is_thorough};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -185,8 +185,7 @@ fn every_kernel_has_a_history() {
     }
     for (number, files) in files.values_mut().enumerate() {
         files.sort_unstable();
-        let has_turn = |(way, _): &(usize, &String)| has_turn(number, *way, files.len());
-        for (_, name) in files.iter().enumerate().filter(has_turn) {
+        for name in in_turn(number, files.iter()) {
             let levels: &[&str] = match name.contains(".sm_90.") {
                 _ if is_thorough() => &["-O3", "-O0"],
                 true => &["-O3"],

@@ -5,7 +5,7 @@
 use oriole_cli::fuzz::{Case, Side, Tools};
 use oriole_cli::nvdisasm::Nvdisasm;
 use oriole_cubin::Target;
-use oriole_prerequisites::has_turn;
+use oriole_prerequisites::in_turn;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +30,7 @@ fn faults(number: usize, path: &Path, sides: &[Side], tools: &Tools) -> Vec<Stri
         Err(reason) => return vec![format!("{name}: {reason}")],
     };
     let on = |(at, &target): (usize, &Target)| {
-        let has_turn = |way: &usize| has_turn(number + at, *way, LEVELS.len());
-        let levels = (0..LEVELS.len()).filter(has_turn).map(|way| Side::level(LEVELS[way]));
+        let levels = in_turn(number + at, LEVELS).map(Side::level);
         let sides: Vec<Side> = sides.iter().copied().chain(levels).collect();
         let faults = case.faults(&case.outcomes(target, &sides, tools));
         faults.into_iter().map(|fault| format!("{name}: {target}: {fault}")).collect::<Vec<_>>()

@@ -3,7 +3,7 @@
 
 use crate::read_back;
 
-use oriole_prerequisites::has_turn;
+use oriole_prerequisites::in_turn;
 use std::path::Path;
 use std::process::Command;
 
@@ -157,7 +157,7 @@ impl Case<'_> {
         for (name, surface) in ["a", "b"].iter().zip(&self.surfaces) {
             std::fs::write(at(name), surface).expect("the folder is there");
         }
-        for (_, level) in ["-O3", "-O0"].into_iter().enumerate().filter(|(way, _)| has_turn(turn, *way, 2)) {
+        for level in in_turn(turn, ["-O3", "-O0"]) {
             let cubin = at("k.cubin");
             oriole(&["compile", &at("k.ptx"), "-o", &cubin, "--arch", target, level, "--verify"]).expect("it compiles");
             oriole(&["check", &cubin]).expect("control words that hold");

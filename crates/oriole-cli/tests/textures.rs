@@ -3,7 +3,7 @@
 
 use crate::read_back;
 
-use oriole_prerequisites::has_turn;
+use oriole_prerequisites::in_turn;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -265,8 +265,7 @@ impl Case {
 fn reads_give_the_texels() {
     let scratch = Scratch::new();
     for (number, case) in CASES.iter().enumerate() {
-        let has_turn = |(way, _): &(usize, &str)| has_turn(number, *way, TARGETS.len());
-        for (_, target) in TARGETS.into_iter().enumerate().filter(has_turn) {
+        for target in in_turn(number, TARGETS) {
             let cubin = scratch.compile(case, target);
             assert_eq!(scratch.run(case, &cubin, true), case.expected(), "{target}: {}", case.body);
         }

@@ -9,7 +9,7 @@ use oriole_device::argument::{self, Argument};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::analysis::{Cfg, Liveness, Sameness, UniformityLevels, post_dominators};
 use oriole_ori::{Block, Function, InstId};
-use oriole_prerequisites::{has_turn, is_thorough};
+use oriole_prerequisites::{in_turn, is_thorough};
 use oriole_sim::{Options, Simulator, Spectator, Step};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -291,8 +291,7 @@ fn what_is_said_to_be_the_same_is_the_same_when_kernels_run() {
     let (mut checked, mut wrong) = (BTreeMap::<Sameness, u64>::new(), Vec::new());
     let launches = launches();
     let cases = launches.iter().enumerate().flat_map(|(number, launch)| {
-        let targets = ["sm_80", "sm_90"].into_iter().enumerate();
-        targets.filter(move |(at, _)| has_turn(number, *at, 2)).flat_map(move |(_, target)| {
+        in_turn(number, ["sm_80", "sm_90"]).flat_map(move |target| {
             let turn = number / 2 % KNOBS.len();
             let knobs = if is_thorough() { &KNOBS[..] } else { &KNOBS[turn..=turn] };
             knobs.iter().map(move |knob| (launch, target, *knob))

@@ -2,7 +2,7 @@
 #![cfg(feature = "simulate")]
 
 use oriole::{Compiler, Simulator};
-use oriole_prerequisites::has_turn;
+use oriole_prerequisites::in_turn;
 use std::fmt::Write;
 
 /// Types of 16, 32 and 64 bits: name, width, with sign.
@@ -101,8 +101,7 @@ fn quotients_and_remainders_by_constants() {
     for (number, (ty, bits, signed)) in TYPES.into_iter().enumerate() {
         let (divisors, dividends) = (divisors(bits, signed), dividends(bits));
         let ptx = kernel(ty, bits, &divisors);
-        let ways = [("sm_80", 0), ("sm_80", 3), ("sm_90", 3)].into_iter().enumerate();
-        for (_, (target, level)) in ways.filter(|(way, _)| has_turn(number + number / 2, *way, 3)) {
+        for (target, level) in in_turn(number + number / 2, [("sm_80", 0), ("sm_80", 3), ("sm_90", 3)]) {
             let out = run(&ptx, target, level, &dividends, THREADS * 2 * divisors.len());
             for (a, results) in dividends.iter().zip(out.chunks(2 * divisors.len())) {
                 for (b, got) in divisors.iter().zip(results.chunks(2)) {

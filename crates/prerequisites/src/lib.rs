@@ -71,10 +71,15 @@ pub fn sample(all: u64) -> u64 {
     if is_thorough() { all } else { all.div_ceil(2) }
 }
 
-/// Whether a test tries the thing of this number in this one of so many ways: in every other way, one at least, or in each
-/// where [`THOROUGH`] asks for all. Neighbours have different ways.
-pub fn has_turn(number: usize, way: usize, ways: usize) -> bool {
-    is_thorough() || ways == 1 || (number + way).is_multiple_of(2)
+/// The ways in which a test tries the thing of this number: every other one, one at least, or each where [`THOROUGH`] asks for
+/// all. Neighbours have different ways.
+pub fn in_turn<W>(number: usize, ways: W) -> impl Iterator<Item = W::Item>
+where
+    W: IntoIterator<IntoIter: ExactSizeIterator>,
+{
+    let ways = ways.into_iter();
+    let all = is_thorough() || ways.len() == 1;
+    ways.enumerate().filter(move |(way, _)| all || (number + way).is_multiple_of(2)).map(|(_, way)| way)
 }
 
 fn is_set(variable: &str) -> bool {

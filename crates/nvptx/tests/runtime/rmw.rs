@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use half::{bf16, f16};
 
-use oriole_prerequisites::has_turn;
+use oriole_prerequisites::in_turn;
 
 use super::{LEVELS, run_at};
 
@@ -98,8 +98,7 @@ define ptx_kernel void @k(ptr %in, ptr %out) {{
 /// Runs one operation, the one of this number, on one type in all ways; numbers are bits of the type.
 fn check(number: usize, op: &str, ty: &str, size: usize, arch: &str, constant: &str, numbers: [u128; 3]) {
     let [old, operand, expected] = numbers;
-    let levels: Vec<u8> =
-        (0..LEVELS.len()).filter(|at| has_turn(number, *at, LEVELS.len())).map(|at| LEVELS[at]).collect();
+    let levels: Vec<u8> = in_turn(number, LEVELS).collect();
     // Each order and scope once, the other choices in turn.
     let cases: Vec<_> = (0..20).map(|at| (at % 5, at / 5, (at + at / 5) % 5, at % 2 == 0)).collect();
     let text = source(op, ty, constant, size, &cases);

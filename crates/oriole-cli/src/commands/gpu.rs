@@ -26,8 +26,7 @@ pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, given: &Given) -
     let mut keep = |buffer: &Buffer, placed: Placed| {
         outputs.extend(buffer.output.clone().map(|path| (path, placed.address, placed.array)));
     };
-    let mut parameters =
-        given.arguments.iter().map(|argument| place(&driver, argument, &mut keep)).collect::<Result<Vec<_>, _>>()?;
+    let mut parameters = place_all(&driver, given, &mut keep)?;
     say_what_runs(args);
     within(args, || driver.launch(&module, &args.entry, shape(args), &mut parameters))
         .map_err(|e| Failure::Fault(format!("fault: {e}")))?;
@@ -99,12 +98,16 @@ pub(crate) struct Placed {
     array: ArrayType,
 }
 
-/// The parameter's bytes, with its buffers on the device, of which `keep` is told.
-pub(crate) fn place(
+/// The bytes of all parameters, with their buffers on the device, of which `keep` is told.
+pub(crate) fn place_all(
     driver: &Driver,
-    argument: &Argument,
+    given: &Given,
     keep: &mut dyn FnMut(&Buffer, Placed),
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<Vec<u8>>, Failure> {
+    given.arguments.iter().map(|argument| place(driver, argument, keep)).collect()
+}
+
+fn place(driver: &Driver, argument: &Argument, keep: &mut dyn FnMut(&Buffer, Placed)) -> Result<Vec<u8>, Failure> {
     match argument {
         Argument::Value(bytes) => Ok(bytes.clone()),
         Argument::Object(_) => {

@@ -4,7 +4,7 @@ use super::identities::combine;
 use super::{Cx, Rewrite, bytes, constant, mov, mov_pred, source};
 use crate::passes::launch_constants::place_bound;
 use crate::passes::low_zeros::low_zeros;
-use oriole_isa::{Cmp, Field, MemSize, Opcode, Role, ShiftDir, ShiftType, Sign};
+use oriole_isa::{Cmp, Field, Opcode, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::smallvec;
 
@@ -28,11 +28,10 @@ pub(super) fn places(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, Bu
 fn most(cx: &Cx<'_>, operand: Operand, depth: u32) -> Option<u32> {
     let inst = cx.def_of(operand).filter(|_| !operand.has_flags())?;
     match inst.opcode {
-        opcode if bytes::LOADS.contains(&opcode) => match inst.get(Field::MEM_SIZE) {
-            MemSize::U8 => Some(u32::from(u8::MAX)),
-            MemSize::U16 => Some(u32::from(u16::MAX)),
-            _ => None,
-        },
+        opcode if bytes::LOADS.contains(&opcode) => {
+            let (bytes, signed) = bytes::narrow(inst.get(Field::MEM_SIZE))?;
+            (!signed).then_some((1 << (8 * bytes)) - 1)
+        }
         Opcode::S2R => match source(inst, Role::A)?.kind() {
             OperandKind::Special(number) => place_bound(cx.func, cx.arch, number),
             _ => None,

@@ -45,18 +45,23 @@ pub(super) fn bytes_of(inst: &Inst) -> Option<[Byte; 4]> {
     plain.then(|| bytes.map(|byte| if byte.is_zero() { Byte::zero() } else { byte }))
 }
 
+/// Bytes that a load of fewer than a word has, and whether their sign stands above them.
+pub(crate) fn narrow(size: MemSize) -> Option<(u32, bool)> {
+    match size {
+        MemSize::U8 => Some((1, false)),
+        MemSize::S8 => Some((1, true)),
+        MemSize::U16 => Some((2, false)),
+        MemSize::S16 => Some((2, true)),
+        _ => None,
+    }
+}
+
 /// The bytes of what a load of fewer gives, in terms of its own result: zeros stand above them, or copies of the sign.
 fn loaded(value: Operand, load: &Inst) -> Option<[Byte; 4]> {
     if !LOADS.contains(&load.opcode) || value.has_flags() {
         return None;
     }
-    let (bytes, signed) = match load.get(Field::MEM_SIZE) {
-        MemSize::U8 => (1, false),
-        MemSize::S8 => (1, true),
-        MemSize::U16 => (2, false),
-        MemSize::S16 => (2, true),
-        _ => return None,
-    };
+    let (bytes, signed) = narrow(load.get(Field::MEM_SIZE))?;
     Some(std::array::from_fn(|k| match (k as u32) < bytes {
         true => Byte::of(value, k as u32),
         false if signed => Byte { operand: value, number: bytes - 1, sign: true },

@@ -37,6 +37,7 @@ use super::dead_code::{self, SWEPT};
 use crate::{Changed, Context, PhaseError};
 pub(crate) use address::is_scaled;
 pub(crate) use bounds::conjunction;
+pub(crate) use bytes::narrow;
 pub(crate) use common::{equal, key, may_be_shared};
 use defs::{Defs, reads_of};
 pub(crate) use defs::{is_full_definition, is_stable};

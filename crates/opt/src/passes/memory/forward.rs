@@ -3,9 +3,9 @@
 use super::known::{AtStart, Known};
 use super::places::{Event, Fact, Place, Places, WORD, olds};
 use super::{Instead, LOADED, STORED, replace_accesses};
-use crate::passes::general::{constant_of, source};
+use crate::passes::general::{constant_of, narrow, source};
 use crate::{Changed, Context};
-use oriole_isa::{Field, MemSize, Mods, Opcode, RegFile, Role};
+use oriole_isa::{Field, Mods, Opcode, RegFile, Role};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, Inst, InstId, Operand, OperandKind};
 use smallvec::SmallVec;
@@ -75,20 +75,21 @@ fn copies(func: &Function, load: &Inst, fact: &Fact, skipped: i64) -> Option<Sma
     let size = load.get(Field::MEM_SIZE);
     let same = fact.loaded == Some(size);
     let words = fact.words.get(first..first + results.len())?;
-    let is_whole = match size {
-        MemSize::U8 | MemSize::S8 | MemSize::U16 | MemSize::S16 => same,
+    let narrow = narrow(size);
+    if narrow.is_none() && byte != 0 {
         // Words that lie across words.
-        _ if byte != 0 => return None,
-        _ => true,
-    };
+        return None;
+    }
+    let extended = narrow.filter(|_| !same);
     let olds = olds(func, load, results.len())?;
-    let told = if is_whole && fact.guard == load.guard() { fact.olds.get(first..).unwrap_or_default() } else { &[] };
+    let told =
+        if extended.is_none() && fact.guard == load.guard() { fact.olds.get(first..).unwrap_or_default() } else { &[] };
     let guard = load.guard().filter(|_| !stay_same(func, &olds, told));
     let mut copies = SmallVec::new();
     for (k, (result, word)) in results.into_iter().zip(words).enumerate() {
-        let mut copy = match is_whole {
-            true => Inst::copy(RegFile::R, Operand::reg(result), *word),
-            false => part(Operand::reg(result), *word, byte as u32, size),
+        let mut copy = match extended {
+            None => Inst::copy(RegFile::R, Operand::reg(result), *word),
+            Some(size) => part(Operand::reg(result), *word, byte as u32, size),
         };
         copy.loc = load.loc;
         copy.set_guard(guard);
@@ -107,14 +108,13 @@ fn stay_same(func: &Function, olds: &[Operand], told: &[Operand]) -> bool {
     })
 }
 
-/// `d` = bytes of a word, extended as a load of that size does.
-fn part(d: Operand, word: Operand, byte: u32, size: MemSize) -> Inst {
+/// `d` = so many bytes of a word, with their sign above them or zeros.
+fn part(d: Operand, word: Operand, byte: u32, (bytes, signed): (u32, bool)) -> Inst {
     /// Selects the byte's sign; a byte of the second source, which is zero.
     const SIGN: u32 = 8;
     const ZERO: u32 = 4;
-    let bytes = if matches!(size, MemSize::U8 | MemSize::S8) { 1 } else { 2 };
     let last = byte + bytes - 1;
-    let above = if matches!(size, MemSize::S8 | MemSize::S16) { SIGN + last } else { ZERO };
+    let above = if signed { SIGN + last } else { ZERO };
     let selected = |at: u32| if at < bytes { byte + at } else { above };
     let selector = (0..4).fold(0, |selector, at| selector | selected(at) << (4 * at));
     let mut inst = Inst::neutral(Opcode::PRMT, Mods::new());

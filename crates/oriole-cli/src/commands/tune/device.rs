@@ -91,9 +91,7 @@ impl Device {
 
 fn repeated(driver: &Driver, module: &Module, launch: &Launch, buffers: &mut Vec<Placed>) -> Result<Came, Failure> {
     let mut keep = |_: &_, placed: Placed| buffers.push(placed);
-    let arguments = launch.given.arguments.iter();
-    let mut parameters =
-        arguments.map(|argument| gpu::place(driver, argument, &mut keep)).collect::<Result<Vec<_>, _>>()?;
+    let mut parameters = gpu::place_all(driver, &launch.given, &mut keep)?;
     let (kernel, shape) = (&launch.run.entry, gpu::shape(&launch.run));
     let mut came: Option<Came> = None;
     for _ in 0..REPETITIONS {
