@@ -142,6 +142,12 @@ pub const KNOBS: &[Knob] = &[
         meaning: "cycles by which what one side of a selection computes may come later under a guard; 0: none is guarded",
     },
     Knob {
+        name: "pipelining",
+        published: None,
+        default: Int(15),
+        meaning: "percent: loads of a loop go a round ahead where that makes a round so much shorter by the tables; 0: none does",
+    },
+    Knob {
         name: "predication-block",
         published: None,
         default: Int(512),

@@ -2,8 +2,8 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, induction, invariants,
-    late_arch, launch_constants, memory, nested, nops, predicate, products, side_exits, sink, synchronise, uniform,
-    unroll, wide_loads, zeros,
+    late_arch, launch_constants, memory, nested, nops, pipelining, predicate, products, side_exits, sink, synchronise,
+    uniform, unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -113,6 +113,8 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriDoRemat",               &[69],  (1, Mid),  false,  Once,      sink::RULES, same_flow(sink::run)),
     // Behind slot 69, which puts things where they are needed.
     entry("DoTexMovement",            &[68],  (2, Mid),  false,  Once,      side_exits::RULES, same_flow(side_exits::run)),
+    // Behind slot 63, not before slot 25: loops with loads under guards are of one block there.
+    entry("OriPipelining",            &[24],  (2, Off),  false,  Once,      pipelining::RULES, new_flow(pipelining::run)),
     // Ahead of slot 73: values have one definition, and nothing behind it folds constants.
     entry("LateArchOptimizeFirst",    &[75],  (1, Mid),  false,  Once,      late_arch::RULES, same_flow(late_arch::run)),
     entry("ConvertAllMovPhiToMov",    &[73],  (1, Max),  true,   Once,      &[], new_flow(form::leave)),

@@ -67,7 +67,8 @@ const SUMS: &str = "four functions of the corpus have sums with common parts: do
 
 const INVARIANTS: &str = "slot 66 sees all that they would: docs/opt.md, Invariants";
 
-const PIPELINING: &str = "ptxas pipelines no loop of the corpus: docs/opt.md, Pipelining";
+const STAGES: &str =
+    "slot 24 guards what it loads ahead, so that nothing is staged ahead of the loop: docs/opt.md, Pipelining";
 
 // What the allocator does.
 const REMAT: &str = "the allocator, ahead of the order: docs/regalloc.md, From neighbours, Tests again";
@@ -103,8 +104,8 @@ pub const SLOTS: &[Slot] = &[
     pass(21, "OriStrengthReduce", "pointers and counters of loops, behind slot 64: docs/opt.md, Counters"),
     pass(22, "OriLoopUnrolling", "short loops with a counter are unrolled, behind slot 29: docs/opt.md, Unrolling"),
     pass(23, "GenerateMovPhi", "into SSA form"),
-    none(24, "OriPipelining", PIPELINING),
-    none(25, "StageAndFence", PIPELINING),
+    pass(24, "OriPipelining", "loads of a loop go to the round before, behind slot 68: docs/opt.md, Pipelining"),
+    none(25, "StageAndFence", STAGES),
     none(26, "OriRemoveRedundantBarriers", SYNCHRONISATION),
     stage(27, "AnalyzeUniformsForSpeculation", "an analysis that slots 56 and 63 ask (ori::analysis::Speculation): docs/uniform.md"),
     stage(28, "SinkRemat", "slot 69: behind predication and the last GeneralOptimize, which would undo it"),

@@ -87,11 +87,13 @@ fn passes_stand_in_their_slots() {
     // Constants are told by definitions, up to slot 73: docs/opt.md, Constants of 64 bits.
     // Equal conditions are one value behind slot 49: docs/opt.md, Conditions under conditions.
     // Counters are those of the loops that unrolling and predication leave: docs/opt.md, Counters.
+    // Loops with loads under guards are of one block behind slot 63: docs/opt.md, Pipelining.
     // Slot 69 puts things where they are needed, and then they go ahead of side exits: docs/opt.md, Side exits.
     let elsewhere = [
         "DoTexMovement",
         "ConvertToUniformReg",
         "OriLoopUnrolling",
+        "OriPipelining",
         "OriStrengthReduce",
         "LateArchOptimizeFirst",
         "OptimizeNestedCondBranches",

@@ -8,7 +8,7 @@ use crate::evictions::evictions;
 use crate::late_loads::late_loads_order;
 use crate::list::{Followed, Order, in_order, list_order};
 use crate::lives::{Class, Counts, Lives};
-use crate::order::heights;
+use crate::order::{begin_early, heights};
 use crate::runs::order_by_runs;
 use crate::seed::OrderSeed;
 use crate::survey::Stretch;
@@ -95,8 +95,10 @@ impl Tables {
         let graph = build(&ops, &values.accesses, &mut self.states);
         let lives = Lives::new(values, stretch, &ops, &mut self.current);
         let mut heights = heights(&graph);
+        let longest = heights.iter().copied().max().unwrap_or(0);
+        begin_early(&graph, &ops, &mut heights);
         self.seed.disturb(u64::from(stretch.block.as_u32()), &mut heights);
-        Looked { insts: ops.iter().map(|op| op.id).collect(), graph, lives, heights }
+        Looked { insts: ops.iter().map(|op| op.id).collect(), graph, lives, heights, longest }
     }
 }
 
@@ -116,6 +118,8 @@ pub(crate) struct Looked {
     graph: Graph,
     lives: Lives,
     heights: Vec<u32>,
+    /// Cycles of the longest way through it.
+    longest: u32,
 }
 
 impl Looked {
@@ -285,7 +289,7 @@ impl Choice<'_> {
         };
         best = follow(best, low, ALL);
         // Nothing is shorter than the longest way, or than an instruction a cycle.
-        let least = self.looked.heights.iter().copied().fold(low.len() as u32, u32::max);
+        let least = self.looked.longest.max(low.len() as u32);
         if best.cycles as f32 <= LONG * least as f32 || self.windows.is_empty() {
             return best;
         }

@@ -195,7 +195,7 @@ impl BlockOrder {
             depths[at] =
                 incoming.row(at).iter().map(|link| depths[link.other as usize] + link.latency).max().unwrap_or(0);
         }
-        let priorities = priorities(&ops, heights.clone());
+        let priorities = priorities(&graph, &ops, heights.clone());
         let picks = replay(&ops, &incoming);
         let outgoing = Rows::new(count, edges.iter().map(from));
         BlockOrder { ops, cycles, incoming, outgoing, depths, heights, priorities, picks }

@@ -33,23 +33,40 @@ pub(crate) fn reorder(code: &mut Code, seed: OrderSeed) {
 /// Cycles from each instruction's issue to the end of the block.
 pub(crate) fn heights(graph: &Graph) -> Vec<u32> {
     let mut heights = vec![1u32; graph.incoming.len()];
-    for at in (0..heights.len()).rev() {
-        // Edges go forward, so the targets are done.
-        let longest = graph.edges.row(at).iter().map(|e| e.latency + heights[e.to as usize]).max();
-        heights[at] = longest.unwrap_or(1);
-    }
+    raise(graph, &mut heights);
     heights
 }
 
-/// What has the highest goes first of what could: the way to the end of the block, or more.
-pub(crate) fn priorities(ops: &[Op], mut heights: Vec<u32>) -> Vec<u32> {
-    // What comes at no fixed time and is read in other blocks is begun early.
-    for (height, op) in heights.iter_mut().zip(ops).filter(|(_, op)| op.variable && !op.defs.is_empty()) {
-        *height = (*height).max(op.opcode.estimate());
+/// What waits for something is no nearer to the end than that: to so much each is raised.
+fn raise(graph: &Graph, heights: &mut [u32]) {
+    for at in (0..heights.len()).rev() {
+        // Edges go forward, so the targets are done.
+        let longest = graph.edges.row(at).iter().map(|e| e.latency + heights[e.to as usize]).max();
+        heights[at] = longest.unwrap_or(0).max(heights[at]);
     }
+}
+
+/// What has the highest goes first of what could: the way to the end of the block, or more.
+pub(crate) fn priorities(graph: &Graph, ops: &[Op], mut heights: Vec<u32>) -> Vec<u32> {
+    begin_early(graph, ops, &mut heights);
     // What may stop the warp comes behind what asks for lines of constants and does not.
     heights.iter_mut().zip(ops).filter(|(_, op)| op.asks_for_line).for_each(|(height, _)| *height = u32::MAX);
     heights
+}
+
+/// What comes at no fixed time and is read in other blocks, or when the loop comes round, is begun early, and so is what it waits for.
+pub(crate) fn begin_early<I>(graph: &Graph, ops: &[Op<I>], heights: &mut [u32]) {
+    let mut any = false;
+    for (height, op) in heights.iter_mut().zip(ops).filter(|(_, op)| op.variable && !op.defs.is_empty()) {
+        let estimate = op.opcode.estimate();
+        if *height < estimate {
+            *height = patience(estimate);
+            any = true;
+        }
+    }
+    if any {
+        raise(graph, heights);
+    }
 }
 
 /// Cycles after which what comes at the end of an edge is asked for, while there is something else to do.
@@ -58,7 +75,7 @@ pub(crate) fn patience(latency: u32) -> u32 {
 }
 
 fn list_schedule(ops: &[Op], graph: &Graph, heights: Vec<u32>) -> Vec<u32> {
-    let heights = priorities(ops, heights);
+    let heights = priorities(graph, ops, heights);
     let mut incoming = graph.incoming.clone();
     let mut earliest = vec![0u32; heights.len()];
     let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();

@@ -7,6 +7,7 @@
 use super::ahead::{Ahead, ahead};
 use super::{Assignment, Completion, GROUP_ENDS, GROUPS, Release, SCOREBOARDS};
 use crate::code::{AWAITED, Code, Op, REGISTERS, succs};
+use crate::order::patience;
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
 
@@ -88,7 +89,8 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
         for block in 0..code.ops.len() {
             let mut opens = entry[block].clone();
             chooser.look(block, &mut opens, assignment);
-            chooser.block(block, &mut opens, assignment, &ahead[block]);
+            let comes_round = succs(machine, block).any(|succ| succ == block);
+            chooser.block((block, comes_round), &mut opens, assignment, &ahead[block]);
             for succ in succs(machine, block) {
                 let is_new = merge(&mut entry[succ], &opens);
                 goes_round |= is_new && succ <= block;
@@ -152,7 +154,13 @@ impl Chooser<'_> {
 
     /// Give scoreboards to what the block's instructions release. What nobody asks for gets none, and sources get none where
     /// somebody waits for the results first: they have been read by then.
-    fn block(&mut self, block: usize, opens: &mut Opens, assignment: &mut Assignment, ahead: &Ahead) {
+    fn block(
+        &mut self,
+        (block, comes_round): (usize, bool),
+        opens: &mut Opens,
+        assignment: &mut Assignment,
+        ahead: &Ahead,
+    ) {
         let code = self.code;
         for (at, op) in code.ops[block].iter().enumerate() {
             let waits = |open: &Open| open.asked_at == at as u32;
@@ -164,7 +172,10 @@ impl Chooser<'_> {
             let are_covered = own.result.is_some() && results <= sources && results <= self.exit;
             own.source = own.source.filter(|number| !are_covered && !is_idle(sources, number));
             if let Some(release) = own.result {
-                let open = Open { release, asked_at: results, ready: issue + op.opcode.estimate() };
+                // What was loaded for the next round of a loop may not be in the cache: nobody shall wait for it in this one.
+                let estimate = op.opcode.estimate();
+                let latency = if results == NOWHERE && comes_round { patience(estimate) } else { estimate };
+                let open = Open { release, asked_at: results, ready: issue + latency };
                 let scoreboard = &mut releases[release as usize].scoreboard;
                 *scoreboard = self.place(open, opens, SPOILED, *scoreboard);
             }

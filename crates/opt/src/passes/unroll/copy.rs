@@ -1,39 +1,33 @@
 //! Copies of a loop's body, and the edges between them.
 
-use super::{Body, Rounds, phi_values};
+use super::{Body, Rounds};
+use crate::passes::copied::{Copied, in_value, register_like};
 use crate::passes::induction::{read_instead, readers};
-use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, Operand, OperandKind, VReg};
-use rustc_hash::FxHashMap;
+use crate::passes::one_block::phi_values;
+use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, Operand, VReg};
 
 /// Put copies of the body in front of it.
 pub(super) fn unroll(func: &mut Function, body: &Body) -> Result<(), BuildError> {
-    let block = body.block;
-    let Some(entrance) = func
-        .phis(block)
-        .first()
-        .and_then(|phi| func.phi_inputs(*phi).map(|(_, pred)| pred).find(|pred| *pred != block))
-    else {
-        return Ok(());
-    };
+    let block = body.this.block;
     let read_outside = read_outside(func, block);
-    let gate = func.edit().split_edge(entrance, block)?;
+    let gate = func.edit().split_edge(body.this.entrance, block)?;
     let left = body.once.is_some().then(|| func.edit().split_edge(gate, block)).transpose()?;
     let rounds = func.edit().new_block_after(gate)?;
     let rest = func.edit().new_block_after(rounds)?;
-    let exit = func.edit().split_edge(block, body.exit)?;
+    let exit = func.edit().split_edge(block, body.this.exit)?;
 
     let starts = phi_values(func, block, left.unwrap_or(gate));
     let (limit, enough) = body.rounds.counter.gate(func, gate, first(&starts, &body.rounds))?;
     let copied = Copies::make(func, body, (gate, rounds), body.rounds.copies, &starts)?;
     copied.come_round(func, body, rounds);
-    let counted = copied.of(Operand::reg(body.rounds.counter.next));
+    let counted = copied.0.of(Operand::reg(body.rounds.counter.next));
     let again = body.rounds.counter.again(func, rounds, counted, limit)?;
-    let goes_on = Guard { pred: copied.value(body.goes_on.pred), ..body.goes_on };
+    let goes_on = Guard { pred: copied.0.value(body.this.goes_on.pred), ..body.this.goes_on };
     let behind = left.unwrap_or(block);
     for (from, guard, to, other) in
         [(gate, enough, rounds, behind), (rounds, again, rounds, rest), (rest, goes_on, behind, exit)]
     {
-        branch(func, body.branch, from, guard, to);
+        branch(func, body.this.branch, from, guard, to);
         func.edit().set_succs(from, &[to, other]);
     }
     let mut ends = vec![(rest, copied)];
@@ -49,7 +43,7 @@ pub(super) fn unroll(func: &mut Function, body: &Body) -> Result<(), BuildError>
         let mut phi = Inst::phi(Operand::reg(met));
         phi.operands.extend([Operand::reg(value), Operand::block(block)]);
         for (end, copied) in &ends {
-            phi.operands.extend([copied.of(Operand::reg(value)), Operand::block(*end)]);
+            phi.operands.extend([copied.0.of(Operand::reg(value)), Operand::block(*end)]);
         }
         let phi = func.edit().add(phi);
         func.edit().place(exit, 0, &[phi]);
@@ -73,17 +67,17 @@ fn meet(
     (gate, starts): (Block, &[(VReg, Operand)]),
     (rest, copied): (Block, &Copies),
 ) -> Result<Vec<(VReg, Operand)>, BuildError> {
-    let nexts = phi_values(func, body.block, body.block);
+    let nexts = phi_values(func, body.this.block, body.this.block);
     let mut met = Vec::with_capacity(starts.len());
     for ((value, first), (_, next)) in starts.iter().zip(nexts) {
         let reg = register_like(func, *value)?;
         let mut phi = Inst::phi(Operand::reg(reg));
-        phi.operands.extend([*first, Operand::block(gate), copied.of(next), Operand::block(rest)]);
+        phi.operands.extend([*first, Operand::block(gate), copied.0.of(next), Operand::block(rest)]);
         let phi = func.edit().add(phi);
         func.edit().place(left, met.len(), &[phi]);
         met.push((*value, Operand::reg(reg)));
     }
-    for phi in func.phis(body.block).to_vec() {
+    for phi in func.phis(body.this.block).to_vec() {
         let Some(value) = func[phi].operands[0].as_reg() else { continue };
         let Some((_, now)) = met.iter().find(|(of, _)| *of == value) else { continue };
         let at = func.phi_inputs(phi).position(|(_, pred)| pred == left);
@@ -104,12 +98,12 @@ fn once_more(
 ) -> Result<(Block, Copies), BuildError> {
     let block = func.edit().new_block_after(left)?;
     let (_, enough) = once.counter.gate(func, left, first(starts, once))?;
-    branch(func, body.branch, left, enough, block);
-    func.edit().set_succs(left, &[block, body.block]);
+    branch(func, body.this.branch, left, enough, block);
+    func.edit().set_succs(left, &[block, body.this.block]);
     let copied = Copies::make(func, body, (left, block), once.copies, starts)?;
-    let goes_on = Guard { pred: copied.value(body.goes_on.pred), ..body.goes_on };
-    branch(func, body.branch, block, goes_on, body.block);
-    func.edit().set_succs(block, &[body.block, exit]);
+    let goes_on = Guard { pred: copied.0.value(body.this.goes_on.pred), ..body.this.goes_on };
+    branch(func, body.this.branch, block, goes_on, body.this.block);
+    func.edit().set_succs(block, &[body.this.block, exit]);
     copied.go_on(func, body, block);
     Ok((block, copied))
 }
@@ -140,8 +134,8 @@ fn branch(func: &mut Function, like: InstId, from: Block, guard: Guard, to: Bloc
     func.edit().append(from, inst);
 }
 
-/// What stands for the body's values in the last copy.
-struct Copies(FxHashMap<VReg, VReg>);
+/// The copies of a body, by what stands for its values in the last one.
+struct Copies(Copied);
 
 impl Copies {
     fn make(
@@ -151,108 +145,49 @@ impl Copies {
         copies: usize,
         starts: &[(VReg, Operand)],
     ) -> Result<Copies, BuildError> {
-        let insts: Vec<InstId> = func.block_insts(body.block).to_vec();
-        let (_, insts) = insts.split_at(func.phis(body.block).len());
-        let nexts = phi_values(func, body.block, body.block);
-        let mut now = Copies(FxHashMap::default());
+        let insts = body.this.insts(func).to_vec();
+        let nexts = phi_values(func, body.this.block, body.this.block);
+        let mut now = Copied::default();
         for (value, first) in starts {
             let head = register_like(func, *value)?;
             let mut phi = Inst::phi(Operand::reg(head));
             phi.operands.extend([*first, Operand::block(gate)]);
             let phi = func.edit().add(phi);
             func.edit().place_last(to, phi);
-            now.0.insert(*value, head);
+            now.set(*value, head);
         }
         for round in 0..copies {
-            for &inst in insts.iter().filter(|inst| **inst != body.branch) {
-                now.copy(func, inst, to)?;
+            for &inst in insts.iter().filter(|inst| **inst != body.this.branch) {
+                let copy = now.copy(func, inst)?;
+                func.edit().place_last(to, copy);
             }
             if round + 1 < copies {
                 let moved: Vec<(VReg, Operand)> = nexts.iter().map(|(value, next)| (*value, now.of(*next))).collect();
                 for (value, next) in moved {
-                    let next = in_value(func, to, value, next)?;
-                    now.0.insert(value, next);
+                    let (next, copy) = in_value(func, value, next)?;
+                    copy.into_iter().for_each(|copy| func.edit().place_last(to, copy));
+                    now.set(value, next);
                 }
             }
         }
-        Ok(now)
+        Ok(Copies(now))
     }
 
     /// The MovPhis of the block of the copies take what they leave when it comes round.
     fn come_round(&self, func: &mut Function, body: &Body, rounds: Block) {
-        let nexts = phi_values(func, body.block, body.block);
+        let nexts = phi_values(func, body.this.block, body.this.block);
         for (phi, (_, next)) in func.phis(rounds).to_vec().into_iter().zip(nexts) {
-            let next = self.of(next);
+            let next = self.0.of(next);
             func.edit().update(phi, |phi| phi.operands.extend([next, Operand::block(rounds)]));
         }
     }
 
     /// The body's MovPhis take from `block` what the copies leave.
     fn go_on(&self, func: &mut Function, body: &Body, block: Block) {
-        for phi in func.phis(body.block).to_vec() {
-            let of_body = func.phi_inputs(phi).find(|(_, pred)| *pred == body.block);
-            let left = self.of(of_body.map_or(Operand::undef(), |(next, _)| next));
+        for phi in func.phis(body.this.block).to_vec() {
+            let of_body = func.phi_inputs(phi).find(|(_, pred)| *pred == body.this.block);
+            let left = self.0.of(of_body.map_or(Operand::undef(), |(next, _)| next));
             func.edit().update(phi, |phi| phi.operands.extend([left, Operand::block(block)]));
         }
     }
-
-    /// Append a copy of an instruction.
-    fn copy(&mut self, func: &mut Function, inst: InstId, to: Block) -> Result<(), BuildError> {
-        let mut written: Vec<VReg> = Vec::new();
-        func.for_each_def(inst, |write| written.push(write.reg));
-        let mut new: FxHashMap<VReg, VReg> = FxHashMap::default();
-        for value in written {
-            new.insert(value, register_like(func, value)?);
-        }
-        let mut copy = func[inst].clone();
-        if let Some(guard) = copy.guard() {
-            copy.set_guard(Some(Guard { pred: self.value(guard.pred), ..guard }));
-        }
-        for at in 0..copy.operands.len() {
-            let is_def = copy.is_def(at);
-            let rename = |value: VReg| if is_def { new[&value] } else { self.value(value) };
-            let operand = copy.operands[at];
-            copy.operands[at] = match operand.kind() {
-                OperandKind::Tuple(_) => {
-                    let values: Vec<VReg> = func.named(operand).into_iter().map(rename).collect();
-                    operand.flags_onto(func.tuple(&values))
-                }
-                OperandKind::Reg(reg, _) => operand.with_reg(rename(reg)),
-                OperandKind::ConstBindless { handle, .. } => operand.with_reg(rename(handle)),
-                _ => operand,
-            };
-        }
-        func.edit().append(to, copy);
-        self.0.extend(new);
-        Ok(())
-    }
-
-    fn value(&self, value: VReg) -> VReg {
-        self.0.get(&value).copied().unwrap_or(value)
-    }
-
-    fn of(&self, operand: Operand) -> Operand {
-        operand.as_reg().map_or(operand, |reg| operand.with_reg(self.value(reg)))
-    }
-}
-
-/// What a MovPhi takes, as a value.
-fn in_value(func: &mut Function, block: Block, like: VReg, input: Operand) -> Result<VReg, BuildError> {
-    if let Some(value) = input.as_reg() {
-        return Ok(value);
-    }
-    let value = register_like(func, like)?;
-    let inst = match input.kind() {
-        OperandKind::Undef => Inst::undef(Operand::reg(value)),
-        _ => Inst::copy(func[like].file(), Operand::reg(value), input),
-    };
-    func.edit().append(block, inst);
-    Ok(value)
-}
-
-/// A register for another value of the same variable.
-fn register_like(func: &mut Function, value: VReg) -> Result<VReg, BuildError> {
-    let (new, home) = (func.new_vreg_like(value)?, func[value].home);
-    func.edit().update_reg(new, |data| data.home = home);
-    Ok(new)
 }

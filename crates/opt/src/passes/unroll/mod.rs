@@ -13,25 +13,20 @@
 mod copy;
 mod counter;
 
-use super::predicate::lone_branch;
+use super::one_block::OneBlock;
 use crate::{Changed, Context, PhaseError};
 use counter::Counter;
 use oriole_isa::{Effects, Opcode};
 use oriole_ori::analysis::{Analyses, Cfg};
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Block, Function, Guard, InstId, Operand, VReg};
+use oriole_ori::{Block, Function, InstId};
 
 /// What is counted.
 pub(crate) const RULES: &[&str] = &["loops unrolled"];
 
 /// A loop that can be unrolled.
 struct Body {
-    block: Block,
-    /// Where it ends.
-    exit: Block,
-    branch: InstId,
-    /// The loop goes on where this holds.
-    goes_on: Guard,
+    this: OneBlock,
     rounds: Rounds,
     /// Of what is left over, so many are executed once more, ahead of the body.
     once: Option<Rounds>,
@@ -66,7 +61,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     if !bodies.is_empty() {
         // Threads with different numbers of rounds would go through the copies and through what is left over one after the other.
         let uniformity = analyses.uniformity(func, context.arch);
-        bodies.retain(|body| !uniformity.is_divergent(body.block));
+        bodies.retain(|body| !uniformity.is_divergent(body.this.block));
     }
     for body in &bodies {
         if !context.tally.is_open() {
@@ -80,33 +75,24 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
 
 impl Body {
     fn of(func: &Function, cfg: &Cfg, block: Block, copies: usize, limit: usize) -> Option<Body> {
-        if func.attributes().no_unroll.contains(&block) || cfg.preds(block).len() != 2 {
+        if func.attributes().no_unroll.contains(&block) {
             return None;
         }
-        let (&[taken, next], Some((guard, branch))) = (func.succs(block), lone_branch(func, block)) else {
-            return None;
-        };
-        let not = guard.opposite();
-        let (exit, goes_on) = match (taken == block, next == block) {
-            (true, false) => (next, guard),
-            (false, true) => (taken, not),
-            _ => return None,
-        };
-        let (_, insts) = func.block_insts(block).split_at(func.phis(block).len());
-        let plain = insts.iter().all(|inst| *inst == branch || may_be_copied(func, *inst));
+        let this = OneBlock::of(func, cfg, block)?;
+        let insts = this.insts(func);
+        let plain = insts.iter().all(|inst| *inst == this.branch || may_be_copied(func, *inst));
         let short = insts.len() <= limit;
         let words = loaded_words(func, insts)?;
         let copies = copies.min(MOST_WORDS / words);
-        let entrance = cfg.preds(block).iter().copied().find(|pred| *pred != block)?;
         if !plain || !short || copies < 2 {
             return None;
         }
         let rounds = |copies| {
-            let counter = Counter::of(func, (block, entrance), goes_on, copies)?;
+            let counter = Counter::of(func, (block, this.entrance), this.goes_on, copies)?;
             Some(Rounds { copies, counter })
         };
         let once = (words * copies <= MOST_WORDS_TWICE && copies > 3).then(|| rounds(copies / 2)).flatten();
-        Some(Body { block, exit, branch, goes_on, rounds: rounds(copies)?, once })
+        Some(Body { this, rounds: rounds(copies)?, once })
     }
 }
 
@@ -129,13 +115,4 @@ fn may_be_copied(func: &Function, inst: InstId) -> bool {
     let mut own = data.call.is_none() && !is_terminator(data) && !data.is_hold();
     func.for_each_def(inst, |write| own &= func.is_value(write.reg));
     own && !fixed.iter().any(|effect| data.opcode.info().effects.contains(*effect))
-}
-
-/// The value that a MovPhi of a block gives, and what it takes from a predecessor.
-fn phi_values(func: &Function, block: Block, pred: Block) -> Vec<(VReg, Operand)> {
-    let of = |phi: &InstId| {
-        let input = func.phi_inputs(*phi).find(|(_, from)| *from == pred)?.0;
-        Some((func[*phi].operands[0].as_reg()?, input))
-    };
-    func.phis(block).iter().filter_map(of).collect()
 }

@@ -42,6 +42,7 @@ const FIRST: &[(Lever, &[i64])] = &[
     (Usage, &[0, 2, 7, 8, 9, 10]),
     (Order("reorder-seed"), &[0x10, 0x11, 0x12, 0x13]),
     (Knob("constant-prefetch"), &[0, 3, 16]),
+    (Knob("pipelining"), &[0, 5, 30]),
     (Knob("invariant-registers"), &[0, 16, 128]),
     (Knob("predication-limit"), &[0, 8, 16, 48]),
     (Knob("speculation-limit"), &[0, 4, 16]),
