@@ -22,8 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What runs after the crate's own tests: the quickest that run whole programs first.
 LATER = [
     ["-p", "oriole-filetests"],
-    ["-p", "oriole-cli", "--test", "programs"],
-    ["-p", "oriole-cli", "--test", "fuzz", "--test", "kernels", "--test", "check", "--test", "modules"],
+    ["-p", "oriole-cli", "--test", "all", "programs::"],
+    ["-p", "oriole-cli", "--test", "all", "--", "fuzz::", "kernels::", "check::", "modules::"],
     ["--workspace"],
 ]
 

@@ -23,6 +23,7 @@ mod memcheck;
 mod memcheck_seeds;
 mod mistakes;
 mod modules;
+mod mutations;
 mod nvptx;
 mod objects;
 mod passes;
