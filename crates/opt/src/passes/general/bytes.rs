@@ -69,6 +69,20 @@ fn loaded(value: Operand, load: &Inst) -> Option<[Byte; 4]> {
     }))
 }
 
+/// From how many bytes what a register has is extended, by zeros or by their sign, if its definition says so.
+pub(super) fn extended_from(cx: &Cx<'_>, value: Operand) -> Option<(u32, bool)> {
+    let def = cx.def_of(value)?;
+    let bytes = loaded(value, def).or_else(|| bytes_of(def))?;
+    [(1, false), (2, false), (1, true), (2, true)].into_iter().find(|(count, signed)| {
+        let (own, above) = bytes.split_at(*count as usize);
+        let last = own[own.len() - 1];
+        above.iter().all(|byte| match signed {
+            true => *byte == Byte { sign: true, ..last },
+            false => byte.is_zero(),
+        })
+    })
+}
+
 /// PRMT with a constant selector.
 fn permuted(inst: &Inst) -> Option<[Byte; 4]> {
     if inst.get(Field::PRMT) != Prmt::IDX {

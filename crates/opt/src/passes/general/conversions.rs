@@ -1,5 +1,6 @@
-//! Conversions of constants: between words and floats of 32 bits.
+//! Conversions: of constants, between words and floats of 32 bits; and of words by the units for arithmetic.
 
+use super::bytes::extended_from;
 use super::{Cx, Rewrite, constant, mov, source, word};
 use oriole_isa::{Ffmt, Field, Ifmt, Opcode, Rnd, RndInt, Role};
 use oriole_ori::{BuildError, Inst, Operand};
@@ -20,6 +21,37 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
         }
     });
     Ok(result.and_then(|bits| Some(smallvec![mov(source(inst, Role::D)?, word(bits))])))
+}
+
+/// `I2FP` where there is one (from sm_86 on): the units for arithmetic convert a word, rounded to the nearest or towards zero, as they
+/// add, while `I2F` has a quarter of their rate and comes at no fixed time. What stands in a register extended is a word.
+pub(super) fn of_words(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    Ok(converted_by_arithmetic(cx, inst))
+}
+
+fn converted_by_arithmetic(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
+    let number = source(inst, Role::B)?;
+    let (bytes, signed) = match inst.get(Field::SRC_INT) {
+        Ifmt::U8 => (1, false),
+        Ifmt::S8 => (1, true),
+        Ifmt::U16 => (2, false),
+        Ifmt::S16 => (2, true),
+        Ifmt::U32 => (4, false),
+        Ifmt::S32 => (4, true),
+        _ => return None,
+    };
+    let rounded = matches!(inst.get(Field::RND), Rnd::RN | Rnd::RZ);
+    let is_whole = |(own, sign): (u32, bool)| own <= bytes && sign == signed || own < bytes && !sign;
+    let whole = bytes == 4 || extended_from(cx, number).is_some_and(is_whole);
+    if !(rounded && whole) || inst.get(Field::DST_FMT) != Ffmt::F32 {
+        return None;
+    }
+    let format = if signed { Ifmt::S32 } else { Ifmt::U32 };
+    let fields = [Field::SRC_INT.is(format), Field::RND.is(inst.get(Field::RND))];
+    let mut new = Inst::neutral(Opcode::I2FP, fields.into_iter().collect());
+    new.set_role(Role::D, source(inst, Role::D)?);
+    new.set_role(Role::B, number);
+    cx.is_legal(&new).then(|| smallvec![new])
 }
 
 /// The float with the sign and absolute value that the operand asks for.

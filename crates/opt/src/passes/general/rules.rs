@@ -145,6 +145,7 @@ const GENERAL_RULES: &[Rule] = &[
         reach: 0,
         apply: conversions::constants,
     },
+    Rule { name: "conversions: of words", at: At::Opcodes(&[O::I2F]), reach: 1, apply: conversions::of_words },
     Rule { name: "divisions: reciprocal", at: At::Opcodes(&[O::IMAD]), reach: 3, apply: divisions::reciprocal },
     Rule { name: "divisions: by power of two", at: At::Opcodes(&[O::IMAD]), reach: 1, apply: divisions::by_power },
     Rule { name: "table: logic", at: At::Opcodes(&[O::LOP3]), reach: 0, apply: table::logic },
