@@ -22,7 +22,7 @@ use crate::weights::BlockWeights;
 use crate::{AllocError, AllocOptions, check, descriptor, scan};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::{
-    Block, Function, FunctionKind, OperandKind, RegMask, SecondaryMap, VReg,
+    Block, EntitySet, Function, FunctionKind, RegMask, SecondaryMap, VReg,
     analysis::{DomTree, Flow, Liveness, LoopForest},
 };
 
@@ -323,12 +323,14 @@ fn remove_identity_moves(func: &mut Function, kept: bool) {
 /// Every physical register that the code names, call sites included.
 pub(crate) fn used_registers(func: &Function) -> RegMask {
     let mut mask = RegMask::EMPTY;
+    // Of what is named as a whole the first mention says it.
+    let mut seen: EntitySet<VReg> = EntitySet::with_capacity(func.regs().len());
     for (_, inst) in func.iter_insts() {
         let data = &func[inst];
         let call = data.call.expand().map(|call| &func[call]);
         let extra = call.iter().flat_map(|site| site.args.iter().chain(&site.results)).copied();
         for operand in data.operands.iter().copied().chain(extra).chain([data.guard_operand()]) {
-            if matches!(operand.kind(), OperandKind::None) {
+            if operand.is_none() || operand.as_whole_reg().is_some_and(|reg| !seen.insert(reg)) {
                 continue;
             }
             if let Some((file, first, count)) = func.physical(operand) {

@@ -143,9 +143,9 @@ impl InTurn<'_> {
 
     /// The registers of a mention are not free before `cycle`.
     fn name(&mut self, mention: &Mention, cycle: u32) {
-        let numbers: smallvec::SmallVec<[u16; 8]> = self.numbers(mention).collect();
-        for number in numbers {
-            let past = &mut self.pasts[usize::from(number)];
+        for component in mention.components() {
+            let number = self.graph.physical(component);
+            let Some(past) = number.and_then(|number| self.pasts.get_mut(usize::from(number))) else { continue };
             let cycle = past.free.within(self.block).max(cycle);
             *past = Past { free: Moment { block: self.block, cycle }, named: self.line };
         }
