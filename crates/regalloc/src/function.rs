@@ -229,7 +229,7 @@ fn allocate_file(
         }
         if registers.is_firm && is_over(&graph, &registers) {
             // No colouring, and no scan either, makes fewer of them.
-            let lines = facts.read(func);
+            lines.nodes = graph.nodes_as_read();
             if let Some(relief) = relief.as_mut().filter(|_| round == 0)
                 && relief.begin(func, &lines, facts, allocation)?
             {
@@ -242,17 +242,19 @@ fn allocate_file(
         if failed.is_empty() {
             if let (Some(relief), Some(missed)) = (&mut relief, missed)
                 && graph.owner.len() <= FEW
-                && relief.compute_again(func, missed, facts, allocation)?
             {
-                continue;
+                lines.nodes = graph.nodes_as_read();
+                if relief.compute_again(func, &lines, missed, facts, allocation)? {
+                    continue;
+                }
             }
             for node in &graph.nodes {
                 func.edit().update_reg(node.vreg, |data| data.physical = node.physical);
             }
             return Ok(());
         }
-        // The graph has the tables; here they are once more.
-        let mut means = relief.as_mut().map(|relief| (relief, facts.read(func)));
+        lines.nodes = graph.nodes_as_read();
+        let mut means = relief.as_mut().map(|relief| (relief, &lines));
         if let Some((relief, lines)) = &mut means {
             let room = usable(registers.most, &registers.reserved_without_spills);
             if !is_over(&graph, &registers)
