@@ -126,19 +126,16 @@ impl InTurn<'_> {
             self.line += 1;
             reads.iter().for_each(|read| self.name(read, cycle + until_read));
             writes.iter().for_each(|write| self.settle(write, cycle));
-            let free = |write| self.numbers(write).map(|number| self.pasts[usize::from(number)].free);
-            cycle = writes.iter().flat_map(free).map(|free| free.within(self.block)).fold(cycle, u32::max);
+            for component in writes.iter().flat_map(|write| write.components()) {
+                let number = self.graph.physical(component);
+                let past = number.and_then(|number| self.pasts.get(usize::from(number)));
+                cycle = past.map_or(cycle, |past| cycle.max(past.free.within(self.block)));
+            }
             writes.iter().for_each(|write| self.name(write, cycle + until_there));
         }
         let there = Moment { block: self.block, cycle: cycle + until_there };
         func.for_each_def(inst, |write| self.results[write.reg.index()] = there);
         there.cycle
-    }
-
-    /// The registers of a mention that are in the table.
-    fn numbers(&self, mention: &Mention) -> impl Iterator<Item = u16> {
-        let numbers = mention.components().filter_map(|component| self.graph.physical(component));
-        numbers.filter(|number| usize::from(*number) < self.pasts.len())
     }
 
     /// The registers of a mention are not free before `cycle`.
