@@ -44,7 +44,7 @@ struct Waiting {
 
 fn pairs(func: &Function, block: Block) -> Vec<Pair> {
     let mut waiting: FxHashMap<u16, Waiting> = FxHashMap::default();
-    // By register: the number of the last instruction that names it.
+    // By register: the number of the last instruction that names it, of those since something has been waiting.
     let mut named: FxHashMap<u16, usize> = FxHashMap::default();
     let mut pairs = Vec::new();
     for (at, &inst) in func.block_insts(block).iter().enumerate() {
@@ -66,7 +66,8 @@ fn pairs(func: &Function, block: Block) -> Vec<Pair> {
         } else if let Some(register) = zeroed {
             waiting.insert(register, Waiting { inst, at });
         }
-        for operand in &func[inst].operands {
+        let operands = if waiting.is_empty() { &[][..] } else { &func[inst].operands[..] };
+        for operand in operands {
             if let Some((RegFile::R, number, count)) = func.physical(*operand) {
                 (number..number + u16::from(count)).for_each(|register| {
                     named.insert(register, at);

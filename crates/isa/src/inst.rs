@@ -46,6 +46,19 @@ impl Inst {
         }
     }
 
+    /// An instruction with default modifiers and without any operand yet.
+    pub fn bare(opcode: Opcode) -> Inst {
+        let (guard, mods, operands) = (Guard::ALWAYS, Mods::new(), SmallVec::new());
+        Inst { opcode, guard, mods, operands, control: Control::NONE }
+    }
+
+    /// Make another instruction of it: one with these modifiers, without any operand yet.
+    pub fn become_bare(&mut self, opcode: Opcode, mods: &Mods) {
+        self.operands.clear();
+        self.mods.clone_from(mods);
+        (self.opcode, self.guard, self.control) = (opcode, Guard::ALWAYS, Control::NONE);
+    }
+
     /// The value of `field`, or the opcode's default where it is not given.
     #[inline]
     pub fn get<V: FieldType>(&self, field: Field<V>) -> V {
@@ -63,6 +76,7 @@ impl Inst {
     }
 
     /// Registers that operand `i` occupies, counted in registers of its file.
+    #[inline]
     pub fn width(&self, i: usize) -> u8 {
         self.opcode.signature()[i].width.of(|field| self.raw(field))
     }

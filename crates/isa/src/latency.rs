@@ -54,11 +54,13 @@ impl<'a> Classified<'a> {
     }
 
     /// The instruction.
+    #[inline]
     pub fn inst(self) -> &'a Inst {
         self.inst
     }
 
     /// See [`is_variable`].
+    #[inline]
     pub fn is_variable(self) -> bool {
         self.variable
     }
@@ -72,7 +74,13 @@ impl<'a> Classified<'a> {
     /// wait (or a later instruction of the same queue). General registers of instructions of variable latency are;
     /// uniform registers only where [`holds_uniform`] says so; predicates never.
     pub fn reads_late(self, place: Slot) -> bool {
-        match class::file_of(self.inst, place) {
+        self.reads_file_late(class::file_of(self.inst, place))
+    }
+
+    /// The same of any register of `file`.
+    #[inline]
+    pub fn reads_file_late(self, file: RegFile) -> bool {
+        match file {
             RegFile::R => self.variable && self.inst.opcode != Opcode::S2R,
             RegFile::UR => holds_uniform(self.inst),
             _ => false,
@@ -93,16 +101,15 @@ impl<'a> Classified<'a> {
 
     /// The register of `file` that it reads at `place`.
     pub fn read(self, place: Slot, file: RegFile) -> Read {
-        Read { to_writes: self.read_row(place), class: self.reader(place, file) }
+        Read { to_writes: self.read_row(place, file), class: self.reader(place, file) }
     }
 
-    fn read_row(self, place: Slot) -> table::Row {
+    fn read_row(self, place: Slot, file: RegFile) -> table::Row {
         let info = self.inst.opcode.info();
         if info.effects.contains(Effects::BRANCH) || info.pipe == Pipe::Barrier {
             // What comes after a branch or barrier issues when it has decided.
             return table::Row::NEXT;
         }
-        let file = class::file_of(self.inst, place);
         if self.variable && file != RegFile::R {
             // Guards, predicates and uniform registers of queued instructions are free at once.
             return table::Row::NEXT;
@@ -142,21 +149,25 @@ pub struct Write {
 
 impl Write {
     /// Cycles from the write (issue to issue) until `read` finds it done; 0 where a scoreboard governs it.
+    #[inline]
     pub fn until_read(self, read: Read) -> u8 {
         self.to_reads.to(read.class)
     }
 
     /// Cycles until every reader finds it done; 0 where a scoreboard governs it.
+    #[inline]
     pub fn longest(self) -> u8 {
         self.to_reads.to(Later::Any)
     }
 
     /// Cycles after which no later access has to wait for it, whichever it is; 0 where a scoreboard governs it.
+    #[inline]
     pub fn reach(self) -> u8 {
         self.to_reads.most().max(self.to_writes.most())
     }
 
     /// Cycles until `second` may write the register too; 0 where a scoreboard governs it.
+    #[inline]
     pub fn until_write(self, second: Write) -> u8 {
         self.to_writes.to(second.class)
     }
@@ -171,11 +182,13 @@ pub struct Read {
 
 impl Read {
     /// Cycles after which no later write has to wait for it, whichever it is; scoreboards come on top.
+    #[inline]
     pub fn reach(self) -> u8 {
         self.to_writes.most()
     }
 
     /// Cycles until `write` may write the register. For one that is read late this is not enough: see [`reads_late`].
+    #[inline]
     pub fn until_write(self, write: Write) -> u8 {
         self.to_writes.to(write.class)
     }
@@ -203,7 +216,8 @@ pub fn waw(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
 /// Cycles from `reader`, which reads a register at `place`, to `writer`, which writes it. For registers that
 /// are read late this is not enough: see [`reads_late`].
 pub fn war(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> u8 {
-    Classified::new(reader, arch).read_row(place).to(Classified::new(writer, arch).writer())
+    let row = Classified::new(reader, arch).read_row(place, class::file_of(reader, place));
+    row.to(Classified::new(writer, arch).writer())
 }
 
 /// The row of a table that a pair of instructions goes by, as `raw.tsv`, `waw.tsv` and `war.tsv` name it.

@@ -30,8 +30,8 @@ pub mod special_registers;
 pub use arch::{Arch, UnknownArch, WordFormat};
 pub use control::Control;
 pub use engine::{
-    Carries, ControlFault, DecodeError, Display, EncodeError, Illegal, ParseError, Unscheduled, control_fault, decode,
-    encode, legal, parse,
+    Carries, ControlFault, DecodeError, Display, EncodeError, Encoder, Illegal, ParseError, Unscheduled, control_fault,
+    decode, encode, legal, parse,
 };
 pub use facts::{CodeOrder, Exit, Fold, Lanes, Space, Swap};
 pub use field::values::*;

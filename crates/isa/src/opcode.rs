@@ -125,11 +125,15 @@ pub enum WidthStep {
 
 impl Width {
     /// The width where the modifiers have these values.
+    #[inline]
     pub fn of(&self, value: impl Fn(FieldId) -> u8) -> u8 {
-        let (rules, otherwise) = match self {
-            Width::Fixed(width) => return *width,
-            Width::By { rules, otherwise } => (rules, *otherwise),
-        };
+        match self {
+            Width::Fixed(width) => *width,
+            Width::By { rules, otherwise } => Width::by_rules(rules, *otherwise, value),
+        }
+    }
+
+    fn by_rules(rules: &[WidthRule], otherwise: u8, value: impl Fn(FieldId) -> u8) -> u8 {
         let cases = rules.iter().filter_map(|rule| {
             let now = value(rule.field);
             rule.cases.iter().find(|(v, _)| *v == now).map(|(_, number)| (rule.step, *number))

@@ -533,7 +533,13 @@ impl Operand {
     }
 
     /// `value` with this operand's negation, absolute value and inversion.
+    #[inline]
     pub fn flags_onto(self, value: Operand) -> Operand {
+        if !self.is_tag(Tag::Imm) && !value.is_tag(Tag::Imm) {
+            const FLAGS: [u32; 2] = [SIGN, ABS | NOT];
+            let word = |at: usize| value.words[at] & !FLAGS[at] | self.words[at] & FLAGS[at];
+            return Operand { words: [word(0), word(1)] };
+        }
         value.with_neg(self.is_neg()).with_abs(self.is_abs()).with_not(self.is_not())
     }
 
@@ -559,7 +565,8 @@ impl Operand {
     /// [`OperandKind::ConstBindless`].
     #[inline]
     pub fn names_registers(self) -> bool {
-        self.is_tag(Tag::Reg) || self.is_tag(Tag::Tuple) || self.as_handle().is_some()
+        const NAMING: u32 = 1 << Tag::Reg as u32 | 1 << Tag::Tuple as u32;
+        NAMING >> (self.words[0] >> TYPE_SHIFT & 7) & 1 == 1 || self.as_handle().is_some()
     }
 
     /// The register, if it is a virtual register (whole or piece).

@@ -125,6 +125,10 @@ pub(crate) const FEW: usize = 512;
 
 /// Give out the registers below `room` in turn: what lives within blocks, and if that makes these shorter all others, too.
 fn take_turns(graph: &mut Graph, order: &[Node], (room, reserved): (u16, PhysicalSet), place: Place<'_>) {
+    // Of most functions some file has nothing that could move.
+    if order.is_empty() {
+        return;
+    }
     let cycles = in_turn(graph, FatPoint::new(room, reserved), place);
     if graph.owner.len() <= FEW {
         let turned = placed(graph, order);

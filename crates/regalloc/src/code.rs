@@ -6,9 +6,8 @@ use crate::graph::PhysicalSet;
 use crate::node::{Component, Node, NodeData};
 use crate::weights::BlockWeights;
 use oriole_isa::{Opcode, RegFile};
-use oriole_ori::{
-    CallId, Clobbers, EntityRef, Function, InstId, Operand, OperandKind, RegMask, RegRef, VReg, VRegFlags,
-};
+use oriole_ori::{CallId, Clobbers, EntityRef, Function, InstId, Operand, OperandKind, RegMask, VReg, VRegFlags};
+use std::ops::Range;
 
 /// Components that an instruction reads or writes together.
 #[derive(Clone, Copy, Debug)]
@@ -184,20 +183,22 @@ impl Code {
     }
 
     fn inst(&mut self, func: &Function, inst: InstId, weight: f32) {
-        func.for_each_use(inst, |read| self.mention(func, &read, weight));
-        for file in &mut self.files {
+        // The files that it names, a bit each.
+        let mut named = 0u8;
+        func.for_each_use(inst, |read| named |= self.mention(func, (read.reg, read.range), weight, named));
+        for at in members(named) {
+            let file = &mut self.files[at];
             file.reads_end = file.mentions.len() as u32;
         }
-        func.for_each_def(inst, |write| self.mention(func, &write, weight));
+        func.for_each_def(inst, |write| named |= self.mention(func, (write.reg, write.range), weight, named));
         let data = &func[inst];
-        let call = data.call.expand();
-        for file in &mut self.files {
+        let (call, partly) = (data.call.expand(), data.writes_partly());
+        for at in members(if call.is_some() { (1 << self.files.len()) - 1 } else { named }) {
+            let file = &mut self.files[at];
             let (start, end) = (file.lines.last().map_or(0, |line| line.end), file.mentions.len() as u32);
-            if start != end || call.is_some() {
-                let line =
-                    Line { inst, reads_end: file.reads_end, end, copied: None, call, partly: data.writes_partly() };
-                file.lines.push(line);
-            }
+            // Of a file that is not named this is what it was at an earlier line.
+            let reads_end = file.reads_end.max(start);
+            file.lines.push(Line { inst, reads_end, end, copied: None, call, partly });
         }
         if let Some((reg, k)) = copy_of(func, inst) {
             self.note_copy(func, reg, k);
@@ -213,18 +214,34 @@ impl Code {
         }
     }
 
-    fn mention(&mut self, func: &Function, mention: &RegRef, weight: f32) {
-        let data = &func[mention.reg];
-        let Some(file) = self.files.iter_mut().find(|code| code.file == data.file()) else { return };
-        let node = &mut self.node_of[mention.reg.index()];
+    /// Adds to the line at hand, which has `named` some files before. The bit of the register's file, if that is one of ours.
+    fn mention(&mut self, func: &Function, (reg, range): (VReg, Range<u8>), weight: f32, named: u8) -> u8 {
+        let data = &func[reg];
+        // The last is what most registers are in.
+        let Some(at) = self.files.iter().rposition(|code| code.file == data.file()) else { return 0 };
+        let file = &mut self.files[at];
+        if named >> at & 1 == 0 {
+            file.reads_end = file.mentions.len() as u32;
+        }
+        let node = &mut self.node_of[reg.index()];
         if *node == NO_NODE {
-            *node = file.add_node(func, mention.reg);
+            *node = file.add_node(func, reg);
         }
         let node = &mut file.nodes[*node as usize];
         node.spill_cost += weight * f32::from(data.components);
-        let first = node.base + Component::from(mention.range.start);
-        file.mentions.push(Mention { first, count: mention.range.len() as u8 });
+        let first = node.base + Component::from(range.start);
+        file.mentions.push(Mention { first, count: range.len() as u8 });
+        1 << at
     }
+}
+
+/// The places of the bits that are set.
+fn members(mut set: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = set.checked_ilog2().map(|_| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(at)
+    })
 }
 
 /// For a plain copy: the source register and its first component.

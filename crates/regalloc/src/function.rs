@@ -22,7 +22,7 @@ use crate::weights::BlockWeights;
 use crate::{AllocError, AllocOptions, check, descriptor, scan};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::{
-    Block, Function, FunctionKind, OperandKind, RegMask, SecondaryMap, VReg,
+    Block, EntitySet, Function, FunctionKind, RegMask, SecondaryMap, VReg,
     analysis::{DomTree, Flow, Liveness, LoopForest},
 };
 
@@ -229,7 +229,7 @@ fn allocate_file(
         }
         if registers.is_firm && is_over(&graph, &registers) {
             // No colouring, and no scan either, makes fewer of them.
-            let lines = facts.read(func);
+            lines.nodes = graph.nodes_as_read();
             if let Some(relief) = relief.as_mut().filter(|_| round == 0)
                 && relief.begin(func, &lines, facts, allocation)?
             {
@@ -242,17 +242,19 @@ fn allocate_file(
         if failed.is_empty() {
             if let (Some(relief), Some(missed)) = (&mut relief, missed)
                 && graph.owner.len() <= FEW
-                && relief.compute_again(func, missed, facts, allocation)?
             {
-                continue;
+                lines.nodes = graph.nodes_as_read();
+                if relief.compute_again(func, &lines, missed, facts, allocation)? {
+                    continue;
+                }
             }
             for node in &graph.nodes {
                 func.edit().update_reg(node.vreg, |data| data.physical = node.physical);
             }
             return Ok(());
         }
-        // The graph has the tables; here they are once more.
-        let mut means = relief.as_mut().map(|relief| (relief, facts.read(func)));
+        lines.nodes = graph.nodes_as_read();
+        let mut means = relief.as_mut().map(|relief| (relief, &lines));
         if let Some((relief, lines)) = &mut means {
             let room = usable(registers.most, &registers.reserved_without_spills);
             if !is_over(&graph, &registers)
@@ -323,12 +325,14 @@ fn remove_identity_moves(func: &mut Function, kept: bool) {
 /// Every physical register that the code names, call sites included.
 pub(crate) fn used_registers(func: &Function) -> RegMask {
     let mut mask = RegMask::EMPTY;
+    // Of what is named as a whole the first mention says it.
+    let mut seen: EntitySet<VReg> = EntitySet::with_capacity(func.regs().len());
     for (_, inst) in func.iter_insts() {
         let data = &func[inst];
         let call = data.call.expand().map(|call| &func[call]);
         let extra = call.iter().flat_map(|site| site.args.iter().chain(&site.results)).copied();
         for operand in data.operands.iter().copied().chain(extra).chain([data.guard_operand()]) {
-            if matches!(operand.kind(), OperandKind::None) {
+            if operand.is_none() || operand.as_whole_reg().is_some_and(|reg| !seen.insert(reg)) {
                 continue;
             }
             if let Some((file, first, count)) = func.physical(operand) {

@@ -66,6 +66,13 @@ impl Graph {
         }
     }
 
+    /// The nodes as they were before any was placed.
+    pub(crate) fn nodes_as_read(&self) -> Vec<NodeData> {
+        let mut nodes = self.nodes.clone();
+        nodes.iter_mut().filter(|node| !node.fixed).for_each(|node| node.physical = None);
+        nodes
+    }
+
     /// The components of a node.
     pub(crate) fn components(&self, node: Node) -> std::ops::Range<Component> {
         let data = &self.nodes[node as usize];

@@ -126,8 +126,11 @@ impl InTurn<'_> {
             self.line += 1;
             reads.iter().for_each(|read| self.name(read, cycle + until_read));
             writes.iter().for_each(|write| self.settle(write, cycle));
-            let free = |write| self.numbers(write).map(|number| self.pasts[usize::from(number)].free);
-            cycle = writes.iter().flat_map(free).map(|free| free.within(self.block)).fold(cycle, u32::max);
+            for component in writes.iter().flat_map(|write| write.components()) {
+                let number = self.graph.physical(component);
+                let past = number.and_then(|number| self.pasts.get(usize::from(number)));
+                cycle = past.map_or(cycle, |past| cycle.max(past.free.within(self.block)));
+            }
             writes.iter().for_each(|write| self.name(write, cycle + until_there));
         }
         let there = Moment { block: self.block, cycle: cycle + until_there };
@@ -135,17 +138,11 @@ impl InTurn<'_> {
         there.cycle
     }
 
-    /// The registers of a mention that are in the table.
-    fn numbers(&self, mention: &Mention) -> impl Iterator<Item = u16> {
-        let numbers = mention.components().filter_map(|component| self.graph.physical(component));
-        numbers.filter(|number| usize::from(*number) < self.pasts.len())
-    }
-
     /// The registers of a mention are not free before `cycle`.
     fn name(&mut self, mention: &Mention, cycle: u32) {
-        let numbers: smallvec::SmallVec<[u16; 8]> = self.numbers(mention).collect();
-        for number in numbers {
-            let past = &mut self.pasts[usize::from(number)];
+        for component in mention.components() {
+            let number = self.graph.physical(component);
+            let Some(past) = number.and_then(|number| self.pasts.get_mut(usize::from(number))) else { continue };
             let cycle = past.free.within(self.block).max(cycle);
             *past = Past { free: Moment { block: self.block, cycle }, named: self.line };
         }

@@ -101,6 +101,7 @@ impl Relief {
     pub(crate) fn compute_again(
         &mut self,
         func: &mut Function,
+        lines: &FileCode,
         limit: u16,
         facts: &mut Facts<'_>,
         allocation: &mut Allocation,
@@ -109,7 +110,6 @@ impl Relief {
             return Ok(false);
         }
         self.lowered += 1;
-        let lines = facts.read(func);
         if self.lower.is_none_or(|(lower, _)| lower != limit) {
             self.lower = Some((limit, lines.nodes.iter().any(|node| node.width > 1).into()));
         }
@@ -120,12 +120,12 @@ impl Relief {
         while let Some((_, spare)) = self.lower.as_mut().filter(|(_, spare)| *spare <= MOST_SPARE_LOWER) {
             let room = Room { usable, spare: *spare, only_constants: true };
             *spare += 1;
-            let plan = belady::plan(&facts.scene(func, &lines), room);
+            let plan = belady::plan(&facts.scene(func, lines), room);
             if plan.short || plan.price(&facts.weights) > most {
                 return Ok(false);
             }
             if !plan.is_empty() {
-                self.carry_out(func, &lines, &plan, facts, allocation)?;
+                self.carry_out(func, lines, &plan, facts, allocation)?;
                 return Ok(true);
             }
         }

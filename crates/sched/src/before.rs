@@ -203,5 +203,5 @@ fn limits(survey: &Survey, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {
 /// So many general registers, and what there is of others.
 pub(crate) fn limit(general: i32, arch: Arch) -> Counts {
     let uniform = arch.sm().uniform_registers as i32 - ALLOWANCE as i32;
-    Counts([general, PREDICATES, uniform, PREDICATES, i32::MAX])
+    Counts([general, PREDICATES, uniform, PREDICATES])
 }

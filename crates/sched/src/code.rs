@@ -14,7 +14,7 @@ use std::num::NonZeroU32;
 
 /// A physical register of R, UR, P or UP, numbered over all four files.
 pub(crate) type Reg = u32;
-/// First number of each file, and how many registers it has on the targets that have most.
+/// First number of each file, and how many registers it has on the targets that have most: the first files, in their order.
 const BASES: [(RegFile, Reg, u16); 4] =
     [(RegFile::R, 0, 255), (RegFile::UR, 255, 80), (RegFile::P, 335, 7), (RegFile::UP, 342, 7)];
 /// Registers in all.
@@ -22,7 +22,7 @@ pub(crate) const REGISTERS: usize = 349;
 
 /// The number of a register; `None` for zero and true registers and for other files.
 pub(crate) fn reg_number(file: RegFile, number: u16) -> Option<Reg> {
-    let (_, base, count) = BASES.iter().find(|(f, ..)| *f == file)?;
+    let (_, base, count) = BASES.get(file as usize)?;
     (number < *count).then(|| base + Reg::from(number))
 }
 
@@ -231,8 +231,12 @@ impl Code {
         reader.accesses.expect(count);
         let mut all = Vec::with_capacity(count);
         let machine = MachineFunction::new(func, arch, |id, data, inst| all.push(reader.op(id, data, inst, func)))?;
-        let mut all = all.into_iter();
-        let ops = machine.blocks.iter().map(|block| all.by_ref().take(block.insts.len()).collect()).collect();
+        let ops = if machine.blocks.len() == 1 {
+            vec![all]
+        } else {
+            let mut all = all.into_iter();
+            machine.blocks.iter().map(|block| all.by_ref().take(block.insts.len()).collect()).collect()
+        };
         Ok((Code { arch, ops, accesses: reader.accesses }, machine))
     }
 
@@ -327,25 +331,26 @@ impl Reader {
     fn note_accesses(&mut self, classified: Classified<'_>, leaves: bool) {
         let inst = classified.inst();
         let guard_file = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
-        let used = |reg: Reg, file: RegFile, slot: Slot| {
+        let used = |reg: Reg, file: RegFile, slot: Slot, width: u8| {
             let read = (!leaves).then(|| classified.read(slot, file));
             let (operand, scalar) = match slot {
-                Slot::Operand { index, register: 0 } => (Some(index), inst.width(usize::from(index)) == 1),
+                Slot::Operand { index, register: 0 } => (Some(index), width == 1),
                 _ => (None, false),
             };
-            Use { reg, operand, scalar, read, late: classified.reads_late(slot) }
+            Use { reg, operand, scalar, read, late: classified.reads_file_late(file) }
         };
         if let Some(reg) = reg_number(guard_file, u16::from(inst.guard.predicate)) {
-            self.accesses.uses.push(used(reg, guard_file, Slot::Guard));
+            self.accesses.uses.push(used(reg, guard_file, Slot::Guard, 1));
         }
-        for (i, operand) in inst.operands.iter().enumerate() {
+        for (i, (operand, spec)) in inst.operands.iter().zip(inst.opcode.signature()).enumerate() {
             let (file, first, bindless) = match operand.value {
                 Value::Reg(file, number) => (file, number, false),
                 Value::ConstBindless { ureg, .. } => (RegFile::UR, ureg, true),
                 _ => continue,
             };
-            let width = if bindless { 2 } else { inst.width(i) };
-            let is_def = inst.opcode.signature()[i].is_def && !bindless;
+            let own = spec.width.of(|field| inst.raw(field));
+            let width = if bindless { 2 } else { own };
+            let is_def = spec.is_def && !bindless;
             for k in 0..width {
                 let Some(reg) = reg_number(file, first + u16::from(k)) else { break };
                 let slot = Slot::Operand { index: i as u8, register: k };
@@ -353,7 +358,7 @@ impl Reader {
                     let write = (!leaves).then(|| classified.write(slot));
                     self.accesses.defs.push(Def { reg, write });
                 } else {
-                    self.accesses.uses.push(used(reg, file, slot));
+                    self.accesses.uses.push(used(reg, file, slot, own));
                 }
             }
         }
@@ -402,7 +407,8 @@ pub(crate) const AWAITED: usize = 3;
 pub(crate) struct ByRegister<T> {
     /// By register its place among the values, 0 for those that have not been touched.
     places: Vec<u32>,
-    values: Vec<T>,
+    /// Each with whether it is among the touched ones.
+    values: Vec<(T, bool)>,
     touched: Vec<Reg>,
 }
 
@@ -414,33 +420,45 @@ impl<T: Default> ByRegister<T> {
 
     /// For that many registers.
     pub(crate) fn of(registers: usize) -> Self {
-        ByRegister { places: vec![0; registers], values: vec![T::default()], touched: Vec::new() }
+        ByRegister { places: vec![0; registers], values: vec![(T::default(), false)], touched: Vec::new() }
     }
 
     pub(crate) fn get(&self, reg: Reg) -> &T {
-        &self.values[self.places[reg as usize] as usize]
+        &self.values[self.places[reg as usize] as usize].0
     }
 
     /// To be changed by one who clears it himself.
     pub(crate) fn get_mut(&mut self, reg: Reg) -> &mut T {
+        let place = self.place(reg);
+        &mut self.values[place].0
+    }
+
+    fn place(&mut self, reg: Reg) -> usize {
         let place = &mut self.places[reg as usize];
         if *place == 0 {
             *place = self.values.len() as u32;
-            self.values.push(T::default());
+            self.values.push((T::default(), false));
         }
-        &mut self.values[*place as usize]
+        *place as usize
     }
 
     /// To be changed until all is forgotten.
     pub(crate) fn touch(&mut self, reg: Reg) -> &mut T {
-        self.touched.push(reg);
-        self.get_mut(reg)
+        let place = self.place(reg);
+        let (value, touched) = &mut self.values[place];
+        if !std::mem::replace(touched, true) {
+            self.touched.push(reg);
+        }
+        value
     }
 
     /// Let `clear` empty what was touched.
     pub(crate) fn forget(&mut self, mut clear: impl FnMut(&mut T)) {
         while let Some(reg) = self.touched.pop() {
-            clear(self.get_mut(reg));
+            let place = self.place(reg);
+            let (value, touched) = &mut self.values[place];
+            *touched = false;
+            clear(value);
         }
     }
 }

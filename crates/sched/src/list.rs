@@ -290,7 +290,7 @@ mod tests {
     use oriole_graph::Rows;
 
     fn registers(count: i32) -> Counts {
-        Counts([count; 5])
+        Counts([count; 4])
     }
 
     /// Where all values live on, and nothing waits for anything.

@@ -34,13 +34,15 @@ const GENERAL_FOR_OTHERS: i32 = 8;
 /// One of so many registers.
 const FOR_RANKS: i32 = 8;
 
-/// Registers by [`Class`].
+/// Registers by [`Class`], but for those of none: as many files as the processor has room for side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts(pub(crate) [i32; 5]);
+pub(crate) struct Counts(pub(crate) [i32; Class::None as usize]);
 
 impl Counts {
     pub(crate) fn add(&mut self, class: Class, count: i32) {
-        self.0[class as usize] += count;
+        if let Some(own) = self.0.get_mut(class as usize) {
+            *own += count;
+        }
     }
 
     pub(crate) fn plus(mut self, other: Counts) -> Counts {
@@ -85,8 +87,7 @@ impl Counts {
 
     /// In no file more than `limit`.
     pub(crate) fn is_within(self, limit: Counts) -> bool {
-        let counted = ..Class::None as usize;
-        self.0[counted].iter().zip(limit.0).all(|(count, limit)| *count <= limit)
+        self.0.iter().zip(limit.0).all(|(count, limit)| *count <= limit)
     }
 
     /// By how many it is above `limit`, all files together; a general register, which leaves for memory, counts as several

@@ -26,7 +26,23 @@ pub(crate) fn reorder(code: &mut Code, seed: OrderSeed) {
         let mut heights = heights(&graph);
         seed.disturb(block, &mut heights);
         let order = list_schedule(ops, &graph, heights);
-        *ops = order.iter().map(|at| ops[*at as usize].clone()).collect();
+        permute(ops, order);
+    }
+}
+
+/// Put at each place what `order` has there: the place where it stands now.
+fn permute<T>(all: &mut [T], mut order: Vec<u32>) {
+    for start in 0..order.len() as u32 {
+        // Round a ring of places, each of which takes from the next; what is where it belongs is a ring of its own.
+        let mut at = start;
+        loop {
+            let from = std::mem::replace(&mut order[at as usize], at);
+            if from == start {
+                break;
+            }
+            all.swap(at as usize, from as usize);
+            at = from;
+        }
     }
 }
 
@@ -164,5 +180,23 @@ impl Ready {
             self.some &= !(1 << queue);
         }
         Ok(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::permute;
+    use fastrand::Rng;
+
+    #[test]
+    fn each_place_has_what_the_order_has_there() {
+        for seed in 0..500 {
+            let mut rng = Rng::with_seed(seed);
+            let mut order: Vec<u32> = (0..rng.u32(0..40)).collect();
+            rng.shuffle(&mut order);
+            let mut all: Vec<u32> = (0..order.len() as u32).collect();
+            permute(&mut all, order.clone());
+            assert_eq!(all, order, "seed {seed}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use fixedbitset::FixedBitSet;
 use oriole_isa::latency::{Read, Write};
 use oriole_isa::{Control, latency};
 use oriole_ori::MachineFunction;
-use smallvec::SmallVec;
+use smallvec::{Array, SmallVec};
 use std::collections::BTreeSet;
 
 /// What issued this many cycles ago or more matters no longer.
@@ -111,12 +111,20 @@ impl Times {
     }
 }
 
-/// What the instructions of a block that issued shortly before did to one register: when, and by what distances are
-/// looked up.
+/// What the instructions of a block did to one register before: by what distances are looked up, and when last. What issued
+/// earlier and has the same distances is farther away from all that comes.
 #[derive(Clone, Default)]
 struct Recently {
     writes: SmallVec<[(u32, Option<Write>); 2]>,
     reads: SmallVec<[(u32, Option<Read>); 4]>,
+}
+
+/// It was done again now.
+fn renew<K: PartialEq>(list: &mut SmallVec<impl Array<Item = (u32, K)>>, kind: K, now: u32) {
+    match list.iter_mut().find(|(_, other)| *other == kind) {
+        Some((issued, _)) => *issued = now,
+        None => list.push((now, kind)),
+    }
 }
 
 /// The same for all registers and scoreboards.
@@ -153,15 +161,11 @@ impl RecentAccesses {
     /// An instruction issues.
     fn issue(&mut self, accesses: &Accesses, op: &Op, now: u32) {
         for place in accesses.uses(op) {
-            let reads = &mut self.registers.touch(place.reg).reads;
-            reads.retain(|(issued, _)| *issued + WINDOW >= now);
-            reads.push((now, place.read));
+            renew(&mut self.registers.touch(place.reg).reads, place.read, now);
         }
         // Of results that come at no fixed time, scoreboards tell.
         for def in accesses.defs(op).iter().filter(|_| !op.variable) {
-            let writes = &mut self.registers.touch(def.reg).writes;
-            writes.retain(|(issued, _)| *issued + WINDOW >= now);
-            writes.push((now, def.write));
+            renew(&mut self.registers.touch(def.reg).writes, def.write, now);
         }
         for scoreboard in [op.control.write_scoreboard, op.control.read_scoreboard] {
             if let Some(set) = self.set.get_mut(usize::from(scoreboard)) {
@@ -291,11 +295,15 @@ fn keep_youngest(recent: &mut Vec<Recent>) {
 }
 
 fn write_stalls(code: &mut Code, machine: &mut MachineFunction, block: usize, times: &Times) {
+    let gap = |at: usize| times.issue.get(at + 1).copied().unwrap_or(times.end) - times.issue[at];
+    if (0..times.issue.len()).all(|at| gap(at) <= MAX_STALL) {
+        code.ops[block].iter_mut().enumerate().for_each(|(at, op)| op.control.stall = gap(at) as u8);
+        return;
+    }
     let ops = std::mem::take(&mut code.ops[block]);
     let mut new = Vec::with_capacity(ops.len());
     for (at, mut op) in ops.into_iter().enumerate() {
-        let next = times.issue.get(at + 1).copied().unwrap_or(times.end);
-        let mut gap = next - times.issue[at];
+        let mut gap = gap(at);
         let mut nops = Vec::new();
         while gap > MAX_STALL {
             let step = (gap - MAX_STALL).min(MAX_STALL);

@@ -20,6 +20,8 @@ pub(crate) struct Values<'f> {
     /// By register: the file that it takes room in.
     classes: Vec<Class>,
     pub(crate) accesses: Accesses,
+    /// Where hardware instructions are made, one after the other.
+    inst: Option<Box<Inst>>,
 }
 
 impl<'f> Values<'f> {
@@ -31,7 +33,7 @@ impl<'f> Values<'f> {
             first[reg] = classes.len() as Reg;
             classes.resize(classes.len() + usize::from(data.components), Class::of(data.file()));
         }
-        Values { func, arch, first, classes, accesses: Accesses::default() }
+        Values { func, arch, first, classes, accesses: Accesses::default(), inst: None }
     }
 
     /// How many registers have numbers.
@@ -69,15 +71,17 @@ impl<'f> Values<'f> {
         let (uses, defs) = (self.accesses.uses.len(), self.accesses.defs.len());
         // What is held is held up to the mark: nothing that writes a register meanwhile comes behind it.
         let leaves = data.call.is_some() || data.is_hold();
-        let inst = if self.func.emits_code(id) { self.func.with_stand_ins(data) } else { None };
-        let classified = inst.as_ref().map(|inst| Classified::new(inst, self.arch));
+        let mut made = self.inst.take().unwrap_or_else(|| Box::new(Inst::bare(data.opcode)));
+        let is_hardware = self.func.emits_code(id) && self.func.put_stand_ins(data, &mut made);
+        let inst = is_hardware.then_some(&*made);
+        let classified = inst.map(|inst| Classified::new(inst, self.arch));
         self.note_accesses(id, classified.filter(|_| !leaves));
         let (uses, defs) = (Span::since(&self.accesses.uses, uses), Span::since(&self.accesses.defs, defs));
-        let memory = inst.as_ref().and_then(|inst| {
+        let memory = inst.and_then(|inst| {
             let access = MemoryAccess::of(inst, data.flags, |at| self.base(id, at))?;
             self.accesses.add_memory(access)
         });
-        Op {
+        let op = Op {
             id,
             opcode: data.opcode,
             control: Control::NONE,
@@ -92,15 +96,17 @@ impl<'f> Values<'f> {
             // Scoreboards come behind allocation.
             awaits_all: false,
             terminator: data.opcode.exit() != Exit::No,
-            has_order: match &inst {
+            has_order: match inst {
                 Some(inst) => has_order(inst, self.arch),
                 None => data.opcode.order() == CodeOrder::Effect,
             },
-            demand: inst.as_ref().map_or(NOTHING, |inst| demand_of(inst, self.arch)),
+            demand: inst.map_or(NOTHING, |inst| demand_of(inst, self.arch)),
             guarded: data.writes_partly(),
             asks_for_line: false,
             plain_arithmetic: classified.is_some_and(Classified::is_plain_arithmetic),
-        }
+        };
+        self.inst = Some(made);
+        op
     }
 
     /// The first register of an operand.

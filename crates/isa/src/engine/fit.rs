@@ -27,17 +27,9 @@ pub enum Illegal {
 
 /// The first form that fits, or what stopped the form that came farthest.
 pub(super) fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, Illegal> {
-    if inst.operands.len() != inst.opcode.signature().len() {
-        return Err(Illegal::Count);
-    }
-    if inst.opcode.info().unguarded && inst.guard != Guard::ALWAYS {
-        return Err(Illegal::Guard);
-    }
+    let kinds = kinds_of(inst)?;
     let mut reason = Illegal::Opcode;
     let bytes = arch.word_format().bytes;
-    let signature = inst.opcode.signature();
-    let operands = inst.operands.iter().zip(signature).take(16);
-    let kinds = operands.rev().fold(0, |all, (operand, spec)| all << 4 | Kinds::code(actual(operand, spec).value));
     for form in forms_of(inst.opcode).iter().filter(|form| arch.is_in(form.targets)) {
         let wrong = (kinds ^ form.kinds) & form.kinds_mask;
         let result = match wrong {
@@ -53,6 +45,27 @@ pub(super) fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'st
     Err(reason)
 }
 
+/// The kinds of the operands as [`Form::kinds`] has them, of an instruction that has as many as it should, and no guard where it
+/// should have none.
+pub(super) fn kinds_of(inst: &Inst) -> Result<u64, Illegal> {
+    let signature = inst.opcode.signature();
+    if inst.operands.len() != signature.len() {
+        return Err(Illegal::Count);
+    }
+    if inst.opcode.info().unguarded && inst.guard != Guard::ALWAYS {
+        return Err(Illegal::Guard);
+    }
+    let operands = inst.operands.iter().zip(signature).take(16);
+    Ok(operands.rev().fold(0, |all, (operand, spec)| all << 4 | Kinds::code(actual(operand, spec).value)))
+}
+
+/// Whether all instructions with these modifiers and kinds of operands that the form takes, take it: none before it takes any.
+pub(super) fn is_first(form: &'static Form, inst: &Inst, kinds: u64, arch: Arch) -> bool {
+    let before = forms_of(inst.opcode).iter().take_while(|other| !std::ptr::eq(*other, form));
+    let mut others = before.filter(|other| arch.is_in(other.targets) && (kinds ^ other.kinds) & other.kinds_mask == 0);
+    others.all(|other| fields_fit(other, inst).is_err())
+}
+
 /// How far a form came before it failed.
 fn progress(why: Illegal) -> usize {
     match why {
@@ -64,6 +77,12 @@ fn progress(why: Illegal) -> usize {
 
 /// `next`: address of the next instruction, to judge branch distances by.
 fn fits(form: &Form, inst: &Inst, next: Option<u64>) -> Result<(), Illegal> {
+    operands_fit(form, inst, next)?;
+    fields_fit(form, inst)
+}
+
+/// Whether the form takes the operands. `next` as above.
+pub(super) fn operands_fit(form: &Form, inst: &Inst, next: Option<u64>) -> Result<(), Illegal> {
     let signature = inst.opcode.signature();
     for (index, slot) in form.slots.iter().enumerate() {
         let operand = actual(&inst.operands[index], &signature[index]);
@@ -76,6 +95,11 @@ fn fits(form: &Form, inst: &Inst, next: Option<u64>) -> Result<(), Illegal> {
             return Err(Illegal::Operand(index));
         }
     }
+    Ok(())
+}
+
+/// Whether it takes the modifiers.
+fn fields_fit(form: &Form, inst: &Inst) -> Result<(), Illegal> {
     for (field, value, default) in form.fixed {
         if inst.mods.raw(*field).unwrap_or(*default) != *value {
             return Err(Illegal::Field(*field));

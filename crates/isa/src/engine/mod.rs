@@ -23,4 +23,4 @@ pub use encode::{control_fault, encode, legal};
 pub use fit::Illegal;
 pub use parse::{ParseError, parse};
 pub use print::Display;
-pub use unscheduled::{EncodeError, Unscheduled};
+pub use unscheduled::{EncodeError, Encoder, Unscheduled};

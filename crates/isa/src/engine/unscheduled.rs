@@ -1,9 +1,10 @@
 //! Words of instructions whose scheduling bits are not known yet.
 
 use super::control_word::{Keeps, fault_of};
-use super::fit::{Illegal, actual, distance, find_form};
+use super::fit::{Illegal, actual, distance, find_form, is_first, kinds_of, operands_fit};
 use super::table::{Form, Halves, Place, Slot, halves, inverted};
-use crate::{Arch, Carries, Control, ControlFault, Field, Inst, Opcode, Operand, OperandFlags, TexKeep, Value};
+use crate::{Arch, Carries, Control, ControlFault, Field, Inst, Mods, Opcode, Operand, OperandFlags, TexKeep, Value};
+use rustc_hash::FxHashMap;
 
 /// The instruction cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,11 +53,15 @@ impl Unscheduled {
     }
 
     fn of_form(inst: &Inst, arch: Arch, form: &'static Form, pc: u64) -> Result<Self, Illegal> {
-        let keeps = Keeps {
-            operands: inst.operands.iter().any(|operand| operand.flags.contains(OperandFlags::REUSE)),
-            field: inst.get(Field::TEX_KEEP) != TexKeep::NONE,
-        };
-        Ok(Unscheduled { word: put_all(form, inst, arch, pc), form, opcode: inst.opcode, keeps })
+        Ok(Unscheduled::with_mods(inst, arch, &FormMods::of(form, inst), pc))
+    }
+
+    fn with_mods(inst: &Inst, arch: Arch, mods: &FormMods, pc: u64) -> Self {
+        let operands = inst.operands.iter().any(|operand| operand.flags.contains(OperandFlags::REUSE));
+        let keeps = Keeps { operands, field: mods.keeps };
+        let mut word = mods.word;
+        put_operands(&mut word, mods.form, inst, arch, pc);
+        Unscheduled { word, form: mods.form, opcode: inst.opcode, keeps }
     }
 
     /// What the control word may carry.
@@ -97,23 +102,83 @@ impl Unscheduled {
     }
 }
 
-/// The word of an instruction that the form takes, without its scheduling bits.
-fn put_all(form: &Form, inst: &Inst, arch: Arch, pc: u64) -> Halves {
+/// A form with modifiers.
+#[derive(Clone, Copy, Debug)]
+struct FormMods {
+    form: &'static Form,
+    /// What they make of the word.
+    word: Halves,
+    /// One of them says that something is kept.
+    keeps: bool,
+}
+
+impl FormMods {
+    /// Of a form that takes the instruction's.
+    fn of(form: &'static Form, inst: &Inst) -> Self {
+        let mut word = halves(form.value);
+        for slot in form.fields {
+            let value = inst.mods.raw(slot.field).unwrap_or(slot.default);
+            slot.ranges.put(&mut word, slot.raw(value).into());
+        }
+        FormMods { form, word, keeps: inst.get(Field::TEX_KEEP) != TexKeep::NONE }
+    }
+}
+
+/// Makes the words of many instructions: most are like others before them, but for registers and numbers.
+#[derive(Debug)]
+pub struct Encoder {
+    arch: Arch,
+    /// By opcode: of the instructions that have looked for their forms.
+    known: FxHashMap<Opcode, Vec<Known>>,
+}
+
+/// What all instructions of an opcode with these kinds of operands and modifiers become, if it takes the operands.
+#[derive(Debug)]
+struct Known {
+    kinds: u64,
+    mods: Mods,
+    made: FormMods,
+}
+
+/// So many of an opcode are remembered: to look through more takes as long as to look for a form.
+const MOST_KNOWN: usize = 8;
+
+impl Encoder {
+    /// For a target.
+    pub fn new(arch: Arch) -> Self {
+        Encoder { arch, known: FxHashMap::default() }
+    }
+
+    /// [`Unscheduled::new`].
+    ///
+    /// # Errors
+    /// The instruction has no form on the target.
+    pub fn unscheduled(&mut self, inst: &Inst) -> Result<Unscheduled, Illegal> {
+        let (kinds, arch) = (kinds_of(inst)?, self.arch);
+        let known = self.known.entry(inst.opcode).or_default();
+        let like = known.iter().find(|known| known.kinds == kinds && known.mods == inst.mods);
+        if let Some(Known { made, .. }) = like.filter(|known| operands_fit(known.made.form, inst, None).is_ok()) {
+            return Ok(Unscheduled::with_mods(inst, arch, made, 0));
+        }
+        let made = FormMods::of(find_form(inst, arch, None)?, inst);
+        if like.is_none() && known.len() < MOST_KNOWN && is_first(made.form, inst, kinds, arch) {
+            known.push(Known { kinds, mods: inst.mods.clone(), made });
+        }
+        Ok(Unscheduled::with_mods(inst, arch, &made, 0))
+    }
+}
+
+/// Put the guard and the operands into the word.
+fn put_operands(word: &mut Halves, form: &Form, inst: &Inst, arch: Arch, pc: u64) {
     let format = arch.word_format();
-    let guard = match inst.guard {
-        _ if inst.opcode.info().unguarded => 0,
-        guard => u128::from(guard.predicate & 7) | u128::from(guard.negated) << 3,
-    };
-    let mut word = halves(form.value | guard << format.guard);
-    for slot in form.fields {
-        let value = inst.mods.raw(slot.field).unwrap_or(slot.default);
-        slot.ranges.put(&mut word, slot.raw(value).into());
+    if !inst.opcode.info().unguarded {
+        let guard = u128::from(inst.guard.predicate & 7) | u128::from(inst.guard.negated) << 3;
+        word.iter_mut().zip(halves(guard << format.guard)).for_each(|(half, bits)| *half |= bits);
     }
     let signature = inst.opcode.signature();
     for ((slot, spec), operand) in form.slots.iter().zip(signature).zip(&inst.operands) {
-        put(&mut word, slot, actual(operand, spec), pc.wrapping_add(format.bytes));
+        put(word, slot, actual(operand, spec), pc.wrapping_add(format.bytes));
     }
-    word
 }
 
 fn put(word: &mut Halves, slot: &Slot, operand: Operand, next: u64) {

@@ -26,16 +26,19 @@ impl Row {
     pub(super) const NEXT: Row = Row(1);
 
     /// The row of a class for a register of the file.
+    #[inline]
     pub(super) fn of(table: Table, file: RegFile, first: Earlier, arch: Arch) -> Row {
         Row(ROWS[table as usize][arch as usize][file as usize][first as usize])
     }
 
     /// Cycles to an instruction of class `second`.
+    #[inline]
     pub(super) fn to(self, second: Later) -> u8 {
         CELLS[usize::from(self.0)][second as usize]
     }
 
     /// The most cycles to any class.
+    #[inline]
     pub(super) fn most(self) -> u8 {
         MOST[usize::from(self.0)]
     }

@@ -22,6 +22,10 @@ const IN_VECTOR: usize = 1;
 
 /// Rename both ways.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    // Both shapes end in one.
+    if !func.iter_insts().any(|(_, inst)| plain_copy(func, inst).is_some()) {
+        return Ok(Changed::No);
+    }
     let was_looked_at = analyses.is_settled(LOOKED_AT, func);
     let mut pass = Pass::new(func);
     for block in func.layout().to_vec() {

@@ -4,7 +4,7 @@
 //! serves all arrays that are indexed alike: `IMAD.WIDE` with one base each becomes one product. Such an access has no room for the
 //! descriptor of global memory, and needs none.
 
-use super::dead_code;
+use super::dead_code::{self, SWEPT};
 use super::general::{source, two_summands};
 use super::late_arch::{PRODUCTS, SUMS};
 use crate::uniform_calls::{changes_uniform, writes_uniform};
@@ -80,6 +80,7 @@ pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     }
     // With the sums go the loads that only they read.
     dead_code::sweep(func);
+    analyses.settle(SWEPT, func);
     Ok(Changed::Yes)
 }
 

@@ -3,7 +3,9 @@
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Effects, RegFile};
 use oriole_ori::analysis::{Analyses, LiveSet, Liveness};
-use oriole_ori::{EntitySet, Function, InstFlags, InstId, Operand, OperandKind, Slot, VReg};
+use oriole_ori::{DefUse, EntitySet, Function, InstFlags, InstId, Operand, OperandKind, Slot, VReg};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// What is counted.
 pub(crate) const RULES: &[&str] = &["instructions removed", "predicates removed"];
@@ -37,7 +39,8 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
 
 /// Remove what liveness says is dead. Gives how many instructions, and how many predicates of others.
 fn remove(func: &mut Function, analyses: &mut Analyses) -> (u32, u32) {
-    let Dead { insts: dead, predicates } = Dead::new(func, &analyses.live(func));
+    let before = func.epochs();
+    let Dead { insts: dead, predicates, read_from_elsewhere } = Dead::new(func, &analyses.live(func));
     for (inst, at) in &predicates {
         func.edit().set_operand(*inst, *at, Operand::pt());
     }
@@ -49,6 +52,9 @@ fn remove(func: &mut Function, analyses: &mut Analyses) -> (u32, u32) {
             removed += (before - func.block_insts(block).len()) as u32;
         }
     }
+    if !read_from_elsewhere {
+        analyses.keep_live(func, before);
+    }
     (removed, predicates.len() as u32)
 }
 
@@ -58,12 +64,15 @@ struct Dead {
     /// Results of other instructions, each with its operand. One that is written under a guard would hold its register from the
     /// start of the function on: where nothing is written, the old value stays.
     predicates: Vec<(InstId, usize)>,
+    /// Some instruction that is dead reads what other blocks have written: without it less may be live there. (That it writes
+    /// something no longer makes nothing live: nobody reads that.)
+    read_from_elsewhere: bool,
 }
 
 impl Dead {
     /// By one backward walk per block from what is live out of it: an instruction that is dead does not make its sources live.
     fn new(func: &Function, liveness: &Liveness) -> Self {
-        let mut dead = Dead { insts: EntitySet::new(), predicates: Vec::new() };
+        let mut dead = Dead { insts: EntitySet::new(), predicates: Vec::new(), read_from_elsewhere: false };
         let mut live = liveness.empty_set();
         for block in func.layout() {
             live.clear();
@@ -73,6 +82,10 @@ impl Dead {
             for inst in func.block_insts(*block).iter().rev() {
                 if removable(func, *inst) && !writes_live(func, *inst, &live) {
                     dead.insts.insert(*inst);
+                    func.for_each_use(*inst, |read| {
+                        let mut parts = read.range.clone();
+                        dead.read_from_elsewhere |= parts.any(|k| liveness.is_live_in(*block, read.reg, k));
+                    });
                 } else {
                     dead.add_predicates(func, *inst, &live);
                     live.step_back(func, *inst);
@@ -124,19 +137,66 @@ fn writes_live(func: &Function, inst: InstId, live: &LiveSet) -> bool {
 /// removed.
 pub(crate) fn sweep(func: &mut Function) -> Vec<InstId> {
     func.edit().keep_def_use();
-    let mut needs = Needs::new(func);
-    for at in (0..func.layout().len()).rev() {
-        for inst in func.block_insts(func.layout()[at]).iter().rev() {
-            needs.pass(func, *inst);
-        }
-    }
-    needs.idle.retain(|inst| needs.is_idle.contains(*inst));
-    if !needs.idle.is_empty() {
+    let has_phis = func.layout().iter().any(|block| !func.phis(*block).is_empty());
+    let (idle, is_idle) = match func.def_use() {
+        Some(lists) if !has_phis => Unread::of(func, lists),
+        _ => Needs::of(func),
+    };
+    if !idle.is_empty() {
         for block in func.layout().to_vec() {
-            func.edit().retain_insts(block, |_, inst| !needs.is_idle.contains(inst));
+            func.edit().retain_insts(block, |_, inst| !is_idle.contains(inst));
         }
     }
-    needs.idle
+    idle
+}
+
+/// What nobody reads, and what is read by that alone: all that is idle where there are no MovPhis, which may read each other.
+struct Unread<'f> {
+    func: &'f Function,
+    lists: &'f DefUse,
+    idle: Vec<InstId>,
+    is_idle: EntitySet<InstId>,
+    /// By value: how often something idle reads it.
+    dropped: FxHashMap<VReg, u32>,
+}
+
+impl<'f> Unread<'f> {
+    /// What is idle in a function, as a list and as a set.
+    fn of(func: &'f Function, lists: &'f DefUse) -> (Vec<InstId>, EntitySet<InstId>) {
+        let (idle, is_idle) = (Vec::new(), EntitySet::new());
+        let mut unread = Unread { func, lists, idle, is_idle, dropped: FxHashMap::default() };
+        for (_, inst) in func.iter_insts() {
+            unread.look_at(inst);
+        }
+        // What is found on the way is at the end of the list.
+        let mut next = 0;
+        while let Some(inst) = unread.idle.get(next).copied() {
+            next += 1;
+            unread.drop_sources(inst);
+        }
+        (unread.idle, unread.is_idle)
+    }
+
+    /// The instruction is idle if nothing that is not reads its results.
+    fn look_at(&mut self, inst: InstId) {
+        let mut wanted = false;
+        self.func.for_each_def(inst, |write| {
+            let reads = self.lists.count(write.reg);
+            wanted |= reads > 0 && self.dropped.get(&write.reg) != Some(&reads) || !self.func.is_value(write.reg);
+        });
+        if !wanted && removable(self.func, inst) && self.is_idle.insert(inst) {
+            self.idle.push(inst);
+        }
+    }
+
+    fn drop_sources(&mut self, inst: InstId) {
+        let mut sources: SmallVec<[InstId; 8]> = SmallVec::new();
+        self.func.for_each_use(inst, |read| {
+            *self.dropped.entry(read.reg).or_default() += 1;
+            sources.extend(self.lists.definition(read.reg));
+        });
+        sources.into_iter().for_each(|source| self.look_at(source));
+    }
 }
 
 /// What is needed, found in one way over the code from its end. Most definitions stand before what reads them; those
@@ -151,13 +211,19 @@ struct Needs {
 }
 
 impl Needs {
-    fn new(func: &Function) -> Self {
-        Needs {
+    /// What is not needed in a function, as a list and as a set.
+    fn of(func: &Function) -> (Vec<InstId>, EntitySet<InstId>) {
+        let mut needs = Needs {
             needed: EntitySet::with_capacity(func.regs().len()),
             idle: Vec::new(),
             is_idle: EntitySet::with_capacity(func.insts().len()),
             work: Vec::new(),
+        };
+        for block in func.layout().iter().rev() {
+            func.block_insts(*block).iter().rev().for_each(|inst| needs.pass(func, *inst));
         }
+        needs.idle.retain(|inst| needs.is_idle.contains(*inst));
+        (needs.idle, needs.is_idle)
     }
 
     fn pass(&mut self, func: &Function, inst: InstId) {

@@ -4,6 +4,7 @@ use super::{Cfg, DomTree, Liveness, LoopForest, Uniformity, post_dominators};
 use crate::entity::Block;
 use crate::function::{Epochs, Function};
 use oriole_isa::{Arch, RegFile};
+use std::cell::LazyCell;
 use std::rc::Rc;
 
 /// What a pass leaves as it was, whatever it has touched.
@@ -128,9 +129,10 @@ impl Analyses {
         if let Some(held) = self.uniformity.get(func.epochs(), Needs::Code) {
             return held.clone();
         }
-        let (cfg, live, now) = (self.cfg(func), self.live(func), func.epochs());
-        let post_dominators = self.post_dominators(func);
-        self.uniformity.get_or_make(now, Needs::Code, || Uniformity::new(func, arch, &cfg, &post_dominators, &live))
+        let (cfg, post_dominators, now) = (self.cfg(func), self.post_dominators(func), func.epochs());
+        let live = LazyCell::new(|| self.live.get_or_make(now, Needs::Code, || Liveness::new(func, &cfg)));
+        let make = || Uniformity::on_demand(func, arch, &cfg, &post_dominators, &|| &live);
+        self.uniformity.get_or_make(now, Needs::Code, make)
     }
 
     /// Whether work of a name was said to be done on the function as it stands.
@@ -143,6 +145,11 @@ impl Analyses {
     pub fn settle(&mut self, work: &'static str, func: &Function) {
         self.settled.retain(|(done, _)| *done != work);
         self.settled.push((work, func.epochs()));
+    }
+
+    /// What has changed since the epochs `before` leaves the same registers live at the starts and ends of blocks.
+    pub fn keep_live(&mut self, func: &Function, before: Epochs) {
+        self.live.keep(Needs::Code, before, func.epochs());
     }
 
     /// The function stood at the epochs `before` when a pass began that left so much as it was: what held then holds now,

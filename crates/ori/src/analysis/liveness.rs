@@ -95,6 +95,9 @@ impl Liveness {
         let global = vec![LOCAL; numbering.total];
         let mut this =
             Liveness { numbering, global, globals: Vec::new(), live_in: Rows::default(), live_out: Rows::default() };
+        if is_one_block_of_values(func) {
+            return this;
+        }
         let events = this.read(func);
         if this.globals.is_empty() {
             return this;
@@ -117,30 +120,31 @@ impl Liveness {
         for &block in func.layout() {
             let here = PackedOption::from(block);
             for &inst in func.block_insts(block) {
-                let is_phi = func[inst].is_phi();
-                func.for_each_use(inst, |r| {
-                    for k in r.range.clone() {
-                        let at = self.numbering.of(r.reg, k);
-                        let last = &mut events.last[at];
-                        if is_phi {
-                            self.number(func, (r.reg, k), at, &mut events.places);
-                        } else if last.written_in != here && last.exposed_in != here {
-                            last.exposed_in = here;
-                            self.number(func, (r.reg, k), at, &mut events.places);
-                            events.exposed.push((at as u32, block));
-                        }
-                    }
-                });
-                if is_phi {
+                if func[inst].is_phi() {
                     self.phi_sources(func, inst, &mut events);
+                } else {
+                    func.for_each_use(inst, |r| {
+                        let first = self.numbering.of(r.reg, 0);
+                        for k in r.range {
+                            let at = first + usize::from(k);
+                            let last = &mut events.last[at];
+                            if last.written_in != here && last.exposed_in != here {
+                                last.exposed_in = here;
+                                events.exposed.push((at as u32, block));
+                                self.number(func, (r.reg, k), at, &mut events.places);
+                            }
+                        }
+                    });
                 }
                 func.for_each_def(inst, |r| {
-                    for k in r.range.clone().filter(|_| !r.conditional) {
-                        let at = self.numbering.of(r.reg, k);
+                    let first = self.numbering.of(r.reg, 0);
+                    for at in r.range.filter(|_| !r.conditional).map(|k| first + usize::from(k)) {
                         let before = std::mem::replace(&mut events.last[at].written_in, here);
-                        events
-                            .killed
-                            .extend(before.expand().filter(|other| *other != block).map(|other| (at as u32, other)));
+                        if let Some(other) = before.expand()
+                            && other != block
+                        {
+                            events.killed.push((at as u32, other));
+                        }
                     }
                 });
             }
@@ -157,7 +161,12 @@ impl Liveness {
         }
     }
 
-    fn phi_sources(&self, func: &Function, inst: InstId, events: &mut Events) {
+    fn phi_sources(&mut self, func: &Function, inst: InstId, events: &mut Events) {
+        func.for_each_use(inst, |r| {
+            for (reg, k) in r.components() {
+                self.number(func, (reg, k), self.numbering.of(reg, k), &mut events.places);
+            }
+        });
         for (source, pred) in func.phi_inputs(inst) {
             let crate::operand::OperandKind::Reg(reg, piece) = source.kind() else { continue };
             for k in piece.range(func[reg].components) {
@@ -244,6 +253,17 @@ impl Liveness {
     pub fn empty_set(&self) -> LiveSet<'_> {
         LiveSet { numbering: &self.numbering, place: vec![LOCAL; self.numbering.total], members: Vec::new() }
     }
+}
+
+/// Whether nothing can be live at the start or the end of a block, since there is but one, and each register is a value: written once,
+/// ahead of those who read it.
+fn is_one_block_of_values(func: &Function) -> bool {
+    let alone = |block: &Block| func.succs(*block).is_empty();
+    func.layout().len() == 1
+        && func.layout().iter().all(alone)
+        && func.live_in().is_empty()
+        && func.first_value().is_some()
+        && func.regs().keys().all(|reg| func.is_value(reg))
 }
 
 /// Follows one component after the other against the flow of control.

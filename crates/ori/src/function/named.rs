@@ -32,6 +32,25 @@ impl Function {
         }
     }
 
+    /// Call `visit` for each register that an operand names.
+    #[inline]
+    pub fn for_each_named(&self, operand: Operand, mut visit: impl FnMut(VReg)) {
+        if let Some(reg) = operand.as_reg() {
+            visit(reg);
+        } else if let Some(tuple) = operand.as_tuple() {
+            self.tuple_values(tuple).iter().for_each(|reg| visit(*reg));
+        }
+    }
+
+    /// The first of the registers that an operand names.
+    #[inline]
+    pub fn first_named(&self, operand: Operand) -> Option<VReg> {
+        match operand.as_tuple() {
+            Some(tuple) => self.tuple_values(tuple).first().copied(),
+            None => operand.as_reg(),
+        }
+    }
+
     /// Whether the pool of tuples has room for more.
     ///
     /// # Errors

@@ -8,7 +8,9 @@ use crate::machine::MachineError;
 use cranelift_entity::{
     EntityRef, PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption, packed_option::ReservedValue,
 };
-use oriole_isa::{Arch, Carries, Control, EncodeError, Inst, Opcode, OperandFlags, RegFile, Role, Unscheduled, Value};
+use oriole_isa::{
+    Arch, Carries, Control, EncodeError, Encoder, Inst, Opcode, OperandFlags, RegFile, Role, Unscheduled, Value,
+};
 use smallvec::SmallVec;
 
 /// An instruction of a [`MachineFunction`].
@@ -137,11 +139,13 @@ impl MachineFunction {
             tables: Vec::new(),
             registers: 0,
         };
+        let mut encoder = Encoder::new(arch);
+        let mut inst = MachineInst { inst: Inst::bare(Opcode::NOP), relocs: SmallVec::new() };
         for &block in func.layout() {
             let mut insts = Vec::with_capacity(func.block_insts(block).len());
             for &id in func.block_insts(block).iter().filter(|id| func.emits_code(**id)) {
-                let inst = func.machine_inst(id, |block| i64::from(block.as_u32()))?;
-                let read = machine.read(func, id, inst, &mut see)?;
+                func.put_machine_inst(id, |block| i64::from(block.as_u32()), &mut inst)?;
+                let read = machine.read(func, id, &inst, &mut encoder, &mut see)?;
                 if let Some(table) = func.jump_table_of(&func[id]) {
                     let succs = func.succs(block);
                     let targets = table.targets.iter().filter_map(|at| succs.get(*at as usize).copied()).collect();
@@ -159,13 +163,14 @@ impl MachineFunction {
         &mut self,
         func: &Function,
         id: InstId,
-        machine: MachineInst,
+        machine: &MachineInst,
+        encoder: &mut Encoder,
         see: &mut impl FnMut(MachineId, &MachineData, &Inst),
     ) -> Result<MachineId, MachineError> {
         let (data, inst) = (&func[id], &machine.inst);
         self.registers = self.registers.max(registers_of(inst));
-        let is_open = names_address(&machine) || data.call.is_some() || func.jump_table_of(data).is_some();
-        let code = match Unscheduled::new(inst, self.arch) {
+        let is_open = names_address(machine) || data.call.is_some() || func.jump_table_of(data).is_some();
+        let code = match encoder.unscheduled(inst) {
             Ok(word) if !is_open => Code::Word(word),
             Err(reason) if !is_open => return Err(super::fault(func, id, format!("it has no encoding: {reason}"))),
             word => Code::Open(self.open.next_key(), word.ok()),
@@ -174,7 +179,7 @@ impl MachineFunction {
         let data = MachineData { origin, flags, loc, call, ..MachineData::new(code, inst.opcode, inst.control) };
         see(self.insts.next_key(), &data, inst);
         if is_open {
-            self.open.push(machine);
+            self.open.push(machine.clone());
         }
         Ok(self.insts.push(data))
     }
@@ -299,11 +304,13 @@ fn names_address(machine: &MachineInst) -> bool {
 
 /// One more than the highest R register that the instruction names, 0 if it names none.
 fn registers_of(inst: &Inst) -> u32 {
-    let count = |(at, operand): (usize, &oriole_isa::Operand)| match operand.value {
-        Value::Reg(RegFile::R, number) if RegFile::R.zero() != Some(number) => {
-            u32::from(number) + u32::from(inst.width(at))
+    let mut registers = 0;
+    for (operand, spec) in inst.operands.iter().zip(inst.opcode.signature()) {
+        if let Value::Reg(RegFile::R, number) = operand.value
+            && RegFile::R.zero() != Some(number)
+        {
+            registers = registers.max(u32::from(number) + u32::from(spec.width.of(|field| inst.raw(field))));
         }
-        _ => 0,
-    };
-    inst.operands.iter().enumerate().map(count).max().unwrap_or(0)
+    }
+    registers
 }

@@ -5,7 +5,7 @@ use crate::function::{Function, SymbolRef};
 use crate::inst::Inst;
 use crate::operand::{ImmKind, Operand, OperandKind};
 use crate::text::inst_text;
-use oriole_isa::{Arch, Kinds, OperandFlags, OperandSpec, RegFile, Value};
+use oriole_isa::{Arch, Kinds, Opcode, OperandFlags, OperandSpec, RegFile, Value};
 use smallvec::SmallVec;
 
 mod code;
@@ -62,21 +62,32 @@ impl Function {
     /// The hardware instruction; every register must have its physical number. `address` gives the
     /// byte address of a block in the function's code.
     pub fn machine_inst(&self, inst: InstId, address: impl Fn(Block) -> i64) -> Result<MachineInst, MachineError> {
+        let mut made = MachineInst { inst: oriole_isa::Inst::bare(Opcode::NOP), relocs: SmallVec::new() };
+        self.put_machine_inst(inst, address, &mut made)?;
+        Ok(made)
+    }
+
+    /// The same in the place of another.
+    fn put_machine_inst(
+        &self,
+        inst: InstId,
+        address: impl Fn(Block) -> i64,
+        into: &mut MachineInst,
+    ) -> Result<(), MachineError> {
         let data = &self[inst];
         let fail = |message: String| fault(self, inst, message);
-        let guard = self.machine_guard(data).map_err(fail)?;
-        let mut relocs = SmallVec::new();
-        let mut operands = SmallVec::new();
+        let MachineInst { inst: made, relocs } = into;
+        relocs.clear();
+        made.become_bare(data.opcode, &data.mods);
+        (made.guard, made.control) = (self.machine_guard(data).map_err(fail)?, data.control);
         for (i, (operand, spec)) in data.operands.iter().zip(data.opcode.signature()).enumerate() {
             if let OperandKind::Symbol(reference) = operand.kind() {
                 relocs.push((i, self[reference]));
             }
             let value = self.machine_value(*operand, spec, &address, &|o| self.physical(o)).map_err(fail)?;
-            operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
+            made.operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
         }
-        let inst =
-            oriole_isa::Inst { opcode: data.opcode, guard, mods: data.mods.clone(), operands, control: data.control };
-        Ok(MachineInst { inst, relocs })
+        Ok(())
     }
 
     /// Whether the target has a form for an instruction of this function, whatever registers it gets.
@@ -87,14 +98,20 @@ impl Function {
     /// The hardware instruction with registers that stand for those which allocation will choose, of the same files; without
     /// its guard, and with 0 for addresses. `None` for what is no hardware instruction.
     pub fn with_stand_ins(&self, inst: &Inst) -> Option<oriole_isa::Inst> {
+        let mut made = oriole_isa::Inst::bare(inst.opcode);
+        self.put_stand_ins(inst, &mut made).then_some(made)
+    }
+
+    /// The same in the place of another instruction. Whether it is one of the hardware.
+    pub fn put_stand_ins(&self, inst: &Inst, into: &mut oriole_isa::Inst) -> bool {
         let stand_in = |operand| self.stand_in(operand);
-        let mut operands = SmallVec::new();
+        into.become_bare(inst.opcode, &inst.mods);
+        into.control = inst.control;
         for (operand, spec) in inst.operands.iter().zip(inst.opcode.signature()) {
-            let value = self.machine_value(*operand, spec, &|_| 0, &stand_in).ok()?;
-            operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
+            let Ok(value) = self.machine_value(*operand, spec, &|_| 0, &stand_in) else { return false };
+            into.operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
         }
-        let (guard, mods) = (oriole_isa::Guard::ALWAYS, inst.mods.clone());
-        Some(oriole_isa::Inst { opcode: inst.opcode, guard, mods, operands, control: inst.control })
+        true
     }
 
     /// A physical register of the operand's file that suits every width: number 0, or its piece's place from there.

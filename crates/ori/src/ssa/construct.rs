@@ -312,6 +312,9 @@ impl Renamer {
 
     /// The values as an operand; those that are undefined get a mark before the instruction.
     fn read(&mut self, func: &mut Function, variables: std::ops::Range<Variable>) -> Result<Operand, BuildError> {
+        if let Some(value) = self.current[variables.start as usize].expand().filter(|_| variables.len() == 1) {
+            return Ok(Operand::reg(value));
+        }
         let mut values: SmallVec<[VReg; 4]> = SmallVec::new();
         for variable in variables {
             let value = match self.current[variable as usize].expand() {
@@ -349,8 +352,7 @@ impl Renamer {
         }
         for at in 0..func[inst].operands.len() {
             let operand = func[inst].operands[at];
-            if operand.is_reg() && !func[inst].is_def(at) || matches!(operand.kind(), OperandKind::ConstBindless { .. })
-            {
+            if operand.is_reg() && !func[inst].is_def(at) || operand.as_handle().is_some() {
                 let source = self.source(func, operand)?;
                 func.edit().set_operand(inst, at, source);
             }
@@ -369,8 +371,11 @@ impl Renamer {
     /// What the results of a partial write were before, behind its operands.
     fn olds(&mut self, func: &mut Function, inst: InstId) -> Result<(), BuildError> {
         let data = &func[inst];
+        if !data.writes_partly() {
+            return Ok(());
+        }
         let writes: SmallVec<[Operand; 4]> = data.defs().map(|(_, operand)| operand).collect();
-        if !data.writes_partly() || writes.iter().all(|operand| self.variables_of(*operand).is_none()) {
+        if writes.iter().all(|operand| self.variables_of(*operand).is_none()) {
             return Ok(());
         }
         for operand in writes {

@@ -50,6 +50,9 @@ impl Distances {
 
     fn own(&self, scene: &Scene<'_>, place: usize, block: Block, scratch: &mut [u32]) -> Own {
         let length = scene.lines.lines(place).len() as u32;
+        if self.at_start(block).is_empty() {
+            return Own { length, first: Vec::new() };
+        }
         for (line, access) in (0..).zip(scene.lines.lines(place)) {
             for component in access.reads.iter().flat_map(|read| read.components()) {
                 let first = &mut scratch[component as usize];

@@ -50,7 +50,7 @@ pub(crate) struct Room {
     pub(crate) usable: PhysicalSet,
     /// How many of them stay free, since wide values need neighbours.
     pub(crate) spare: u32,
-    /// Nothing goes to memory: what cannot be computed again stays.
+    /// Nothing goes to memory: what cannot be computed again stays. Where that is not enough, the plan ends there.
     pub(crate) only_constants: bool,
 }
 

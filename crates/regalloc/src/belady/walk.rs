@@ -105,11 +105,19 @@ impl<'a> Walk<'a> {
             self.enter(*block, &entry);
             self.entries[*block] = Some(entry);
             self.block(places[*block]);
+            if self.has_failed() {
+                return self.plan;
+            }
             self.leave();
         }
         self.join_edges();
         self.store_at_definitions();
         self.plan
+    }
+
+    /// Where nothing may go to memory, nobody wants a plan that falls short.
+    fn has_failed(&self) -> bool {
+        self.plan.short && self.room.only_constants
     }
 
     pub(super) fn is_constant(&self, component: Component) -> bool {
@@ -149,6 +157,9 @@ impl<'a> Walk<'a> {
         for (line, access) in (0..).zip(lines.lines(place)) {
             self.here.anchor = Some(access.line.inst);
             self.line(line, &access, &mut later);
+            if self.has_failed() {
+                return;
+            }
         }
         self.here.anchor = None;
         self.come_round(lines.lines(place).len() as u32);
@@ -297,6 +308,9 @@ fn writes(scene: &Scene<'_>) -> Vec<u8> {
 
 /// By header: the most components that are live at a time in the loop.
 fn most_in_loops(scene: &Scene<'_>) -> SecondaryMap<Block, u32> {
+    if scene.loops.is_empty() {
+        return SecondaryMap::new();
+    }
     let mut by_block: SecondaryMap<Block, u32> = SecondaryMap::new();
     for (block, most) in scene.func.layout().iter().zip(most_live(scene)) {
         by_block[*block] = most;

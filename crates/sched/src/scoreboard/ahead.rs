@@ -54,7 +54,13 @@ fn contains(set: &RegSet, reg: Reg) -> bool {
 
 /// By block: what is touched behind it; effects that are awaited as if they were registers where there are such.
 pub(super) fn ahead(code: &Code, machine: &MachineFunction, has_completions: bool) -> Vec<Ahead> {
-    let own: Vec<Ahead> = code.ops.iter().map(|ops| Ahead::of(ops, code, has_completions)).collect();
+    let mut leads_to = vec![false; code.ops.len()];
+    (0..code.ops.len()).flat_map(|block| succs(machine, block)).for_each(|succ| leads_to[succ] = true);
+    // What nobody leads to is behind no block.
+    let of = |(ops, leads_to): (&Vec<Op>, &bool)| {
+        if *leads_to { Ahead::of(ops, code, has_completions) } else { Ahead::default() }
+    };
+    let own: Vec<Ahead> = code.ops.iter().zip(&leads_to).map(of).collect();
     let mut ahead = vec![Ahead::default(); own.len()];
     let mut changed = true;
     while changed {

@@ -6,7 +6,7 @@
 
 use super::ahead::{Ahead, ahead};
 use super::{Assignment, Completion, GROUP_ENDS, GROUPS, Release, SCOREBOARDS};
-use crate::code::{AWAITED, Code, Op, REGISTERS, succs};
+use crate::code::{AWAITED, Code, Op, REGISTERS, Reg, succs};
 use crate::order::patience;
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
@@ -38,11 +38,15 @@ struct Open {
 /// What is outstanding by scoreboard.
 type Opens = [SmallVec<[Open; 4]>; SCOREBOARDS];
 
-/// The places of the block's instructions that touch a register first, from 1.
+/// What a block does with a register. Of another block, by its number, it says nothing.
 #[derive(Clone, Copy, Default)]
 struct Touched {
+    block: u32,
+    /// The places of the instructions that touch it first, from 1.
     read: u32,
     written: u32,
+    /// When its value is there.
+    there: u32,
 }
 
 /// What goes through the blocks.
@@ -52,12 +56,14 @@ struct Chooser<'a> {
     first: usize,
     /// By register.
     touched: Vec<Touched>,
-    /// By register: when its value is there.
-    there: Vec<u32>,
+    /// The number of the block at hand: each look at one is another.
+    number: u32,
     /// By place: when the instruction issues, and at the end the block's end.
     issue: Vec<u32>,
     /// By place: where the instruction's results and sources are first asked for.
     asked: Vec<[u32; 2]>,
+    /// By place: whether something that is outstanding is asked for there first.
+    is_end: Vec<bool>,
     /// The first place at which the block may be left.
     exit: u32,
     /// By scoreboard: when it was last given out.
@@ -74,9 +80,10 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
         code,
         first: if has_groups { usize::from(GROUPS) + 1 } else { 0 },
         touched: vec![Touched::default(); REGISTERS + AWAITED],
-        there: vec![0; REGISTERS + AWAITED],
+        number: 0,
         issue: Vec::new(),
         asked: Vec::new(),
+        is_end: Vec::new(),
         exit: 0,
         given: [0; SCOREBOARDS],
         clock: 0,
@@ -132,6 +139,7 @@ impl Chooser<'_> {
     fn look(&mut self, block: usize, opens: &mut Opens, assignment: &Assignment) {
         let code = self.code;
         let ops = &code.ops[block];
+        self.number += 1;
         self.time(ops);
         self.exit = ops.iter().position(|op| op.terminator).unwrap_or(ops.len()) as u32;
         self.asked.clear();
@@ -146,10 +154,12 @@ impl Chooser<'_> {
             }
         }
         self.asked.reverse();
+        self.is_end.clear();
+        self.is_end.resize(ops.len(), false);
         for open in opens.iter_mut().flatten() {
             open.asked_at = self.asked(open.release, all, assignment);
+            self.note_end(*open);
         }
-        self.touched.fill(Touched::default());
     }
 
     /// Give scoreboards to what the block's instructions release. What nobody asks for gets none, and sources get none where
@@ -163,8 +173,13 @@ impl Chooser<'_> {
     ) {
         let code = self.code;
         for (at, op) in code.ops[block].iter().enumerate() {
-            let waits = |open: &Open| open.asked_at == at as u32;
-            opens.iter_mut().filter(|opens| opens.iter().any(waits)).for_each(|opens| opens.clear());
+            if self.is_end[at] {
+                let waits = |open: &Open| open.asked_at == at as u32;
+                opens.iter_mut().filter(|opens| opens.iter().any(waits)).for_each(|opens| opens.clear());
+            }
+            if assignment.own[block][at].is_empty() {
+                continue;
+            }
             let ([results, sources], issue) = (self.asked[at], self.issue[at]);
             let (own, releases) = (&mut assignment.own[block][at], &mut assignment.releases);
             let is_idle = |asked_at, number: &u32| asked_at == NOWHERE && !ahead.asks_for(&releases[*number as usize]);
@@ -191,6 +206,13 @@ impl Chooser<'_> {
         }
     }
 
+    /// Where the release is asked for, if that is in the block.
+    fn note_end(&mut self, open: Open) {
+        if let Some(is_end) = self.is_end.get_mut(open.asked_at as usize) {
+            *is_end = true;
+        }
+    }
+
     fn end(&self) -> u32 {
         self.issue.last().copied().unwrap_or(0)
     }
@@ -200,24 +222,38 @@ impl Chooser<'_> {
         self.issue.clear();
         let mut now = 0;
         for op in ops {
-            let time =
-                self.code.accesses.uses(op).iter().map(|access| self.there[access.reg as usize]).fold(now, u32::max);
+            let uses = self.code.accesses.uses(op).iter();
+            let time = uses.map(|access| self.touched(access.reg).there).fold(now, u32::max);
             self.issue.push(time);
             let latency = if op.variable { op.opcode.estimate() } else { FIXED };
             for def in self.code.accesses.defs(op) {
-                self.there[def.reg as usize] = time + latency;
+                self.touch_mut(def.reg).there = time + latency;
             }
             now = time + 1;
         }
         self.issue.push(now);
-        self.there.fill(0);
+    }
+
+    /// What the block at hand does with a register.
+    fn touched(&self, reg: Reg) -> Touched {
+        let touched = self.touched[reg as usize];
+        if touched.block == self.number { touched } else { Touched::default() }
+    }
+
+    /// The same, to be changed.
+    fn touch_mut(&mut self, reg: Reg) -> &mut Touched {
+        let touched = &mut self.touched[reg as usize];
+        if touched.block != self.number {
+            *touched = Touched { block: self.number, ..Touched::default() };
+        }
+        touched
     }
 
     /// The place of the first instruction of those seen that asks for a release; `all` is that of the first that waits for all.
     fn asked(&self, release: u32, all: u32, assignment: &Assignment) -> u32 {
         let Release { regs, is_result, .. } = &assignment.releases[release as usize];
         let first = regs.iter().fold(0, |first, reg| {
-            let Touched { read, written } = self.touched[*reg as usize];
+            let Touched { read, written, .. } = self.touched(*reg);
             let first = first_of(first, written);
             if *is_result { first_of(first, read) } else { first }
         });
@@ -227,14 +263,14 @@ impl Chooser<'_> {
     fn touch(&mut self, at: usize, op: &Op, has_completions: bool) {
         let place = at as u32 + 1;
         for access in self.code.accesses.uses(op) {
-            self.touched[access.reg as usize].read = place;
+            self.touch_mut(access.reg).read = place;
         }
         for access in self.code.accesses.defs(op) {
-            self.touched[access.reg as usize].written = place;
+            self.touch_mut(access.reg).written = place;
         }
         for completion in Completion::ALL.into_iter().filter(|_| has_completions) {
             if completion.is_awaited_by(op) {
-                self.touched[completion.reg() as usize].written = place;
+                self.touch_mut(completion.reg()).written = place;
             }
         }
     }
@@ -249,6 +285,7 @@ impl Chooser<'_> {
             (cycles + more, moves, others.len(), self.given[*scoreboard])
         };
         let scoreboard = (self.first..SCOREBOARDS).min_by_key(cost).unwrap_or(self.first);
+        self.note_end(open);
         self.clock += 1;
         self.given[scoreboard] = self.clock;
         let others = &mut opens[scoreboard];

@@ -88,6 +88,12 @@ struct OwnReleases {
     source: Option<u32>,
 }
 
+impl OwnReleases {
+    fn is_empty(self) -> bool {
+        self.result.is_none() && self.source.is_none()
+    }
+}
+
 struct Assignment {
     releases: Vec<Release>,
     /// Some release is of a [`Completion`].
@@ -100,7 +106,7 @@ struct Assignment {
 pub(crate) fn assign(code: &mut Code, machine: &mut MachineFunction) {
     let mut assignment = releases(code);
     choice::choose(code, machine, &mut assignment);
-    let mut state = Pending::new(assignment.releases.len());
+    let mut state = Pending::new(&assignment);
     let entry = pending_at_entry(code, machine, &assignment, &mut state);
     let mut before = Vec::new();
     let mut needed = Vec::new();
@@ -190,16 +196,19 @@ struct Pending {
     busy: [u64; SCOREBOARDS],
     /// By release: whether it is one of them.
     is_pending: Vec<bool>,
+    /// Some may be of a [`Completion`].
+    has_completions: bool,
 }
 
 impl Pending {
-    /// None of so many releases.
-    fn new(releases: usize) -> Self {
+    /// None of those of an assignment.
+    fn new(assignment: &Assignment) -> Self {
         Pending {
             by_reg: ByRegister::new(),
             by_scoreboard: Default::default(),
             busy: [0; SCOREBOARDS],
-            is_pending: vec![false; releases],
+            is_pending: vec![false; assignment.releases.len()],
+            has_completions: assignment.has_completions,
         }
     }
 
@@ -241,8 +250,7 @@ impl Pending {
                 needed.extend(self.by_reg.get(access.reg).all());
             }
         }
-        // Few functions have any, so those are asked first.
-        for completion in Completion::ALL {
+        for completion in Completion::ALL.into_iter().filter(|_| self.has_completions) {
             let pending = self.by_reg.get(completion.reg());
             if !pending.is_empty() && completion.is_awaited_by(op) {
                 needed.extend(pending.all());
@@ -300,6 +308,9 @@ fn pending_at_entry(
     let mut ignored = Vec::new();
     while let Some(block) = work.pop() {
         queued[block] = false;
+        if succs(machine, block).next().is_none() {
+            continue;
+        }
         state.set(&entry[block], releases);
         for (op, own) in code.ops[block].iter().zip(&assignment.own[block]) {
             ignored.clear();

@@ -146,6 +146,11 @@ pub(super) fn follows(first: Operand, value: Operand, k: u8) -> bool {
     }
 }
 
+/// Whether an instruction of the opcode may be a copy ([`copy_source`]).
+pub(super) fn may_copy(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::MOV | Opcode::UMOV | Opcode::PLOP3)
+}
+
 /// The source of the copy that an instruction makes to the register.
 pub(super) fn copy_source(func: &Function, inst: &Inst, to: Operand) -> Option<Operand> {
     if inst.flags.contains(InstFlags::VOLATILE) {

@@ -1,6 +1,6 @@
 //! What a walk over the blocks in reverse post-order knows of values: copies, constants, and what is near to a change.
 
-use super::copies::copy_source;
+use super::copies::{copy_source, may_copy};
 use oriole_isa::{Opcode, RegFile};
 use oriole_ori::analysis::{Analyses, DomTree, LoopForest};
 use oriole_ori::{Block, Function, Inst, InstId, Operand, OperandKind, SecondaryMap, VReg, entry_for_each};
@@ -54,7 +54,7 @@ impl Defs {
             first_walk: changed.is_none(),
         };
         defs.touch(changed.unwrap_or_default());
-        for (_, inst) in func.iter_insts() {
+        for (_, inst) in func.iter_insts().filter(|(_, inst)| may_copy(func[*inst].opcode)) {
             defs.pass(func, inst);
         }
         defs

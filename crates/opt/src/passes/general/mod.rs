@@ -188,10 +188,10 @@ impl Cx<'_> {
             self.place_last(id);
             return Ok(false);
         }
-        let reads = reads_of(self.func, id);
-        self.own_reads.clone_from(&reads);
+        self.own_reads = reads_of(self.func, id);
         let mut inst = self.func[id].clone();
-        let mut changed = self.take_copies(&mut inst);
+        let reads_copies = self.own_reads.iter().any(|read| self.defs.copied(*read).is_some());
+        let mut changed = reads_copies && self.take_copies(&mut inst);
         let mut propagated = None;
         for _ in 0..MOST_REWRITES {
             let Some((rule, mut rewrite)) = self.rewrite(&inst, rules)? else { break };
@@ -205,7 +205,7 @@ impl Cx<'_> {
             self.tally.count(FIRST_RULE + rule);
             changed = true;
             if rewrite.len() != 1 {
-                self.defs.touch(&reads);
+                self.defs.touch(&self.own_reads);
                 self.func.edit().remove(id);
                 return Ok(self.replace(rewrite));
             }
@@ -220,7 +220,7 @@ impl Cx<'_> {
         }
         if changed {
             self.func.edit().replace(id, inst);
-            self.defs.touch(&reads);
+            self.defs.touch(&self.own_reads);
             self.defs.touch_results(self.func, id);
             self.defs.pass(self.func, id);
         }

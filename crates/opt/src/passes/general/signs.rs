@@ -24,19 +24,18 @@ pub(super) const ARITHMETIC: [Opcode; 10] = [
 
 /// The first operand that is such a sum is its summand.
 pub(super) fn taken(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    if inst.get(Field::XORSIGN) {
-        return Ok(None);
-    }
     let new = [Role::A, Role::B, Role::C].into_iter().find_map(|role| taken_at(cx, inst, role));
     Ok(new.map(|new| smallvec![new]))
 }
 
 fn taken_at(cx: &Cx<'_>, inst: &Inst, role: Role) -> Option<Inst> {
     let operand = source(inst, role)?;
-    let values = cx.func.named(operand);
-    let sum = &cx.func[cx.full_definition(*values.first()?)?];
-    let is_sum = matches!(sum.opcode, Opcode::FADD | Opcode::DADD) && !sum.get(Field::SAT);
-    if !is_sum || cx.func.named(source(sum, Role::D)?) != values {
+    let sum = &cx.func[cx.full_definition(cx.func.first_named(operand)?)?];
+    // This is asked of every source, and hardly one is a sum.
+    if !matches!(sum.opcode, Opcode::FADD | Opcode::DADD) || sum.get(Field::SAT) || inst.get(Field::XORSIGN) {
+        return None;
+    }
+    if cx.func.named(source(sum, Role::D)?) != cx.func.named(operand) {
         return None;
     }
     let (a, b) = (source(sum, Role::A)?, source(sum, Role::B)?);

@@ -27,6 +27,10 @@ const MOST_STEPS: u32 = 5;
 
 /// Predicate what is short enough.
 pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<(), PhaseError> {
+    // What is short stands behind one, and so does what ends in an exit.
+    if !func.layout().iter().any(|block| lone_branch(func, *block).is_some()) {
+        return Ok(());
+    }
     let cfg = analyses.cfg(func);
     let mut pass = Pass {
         uses: Uses::new(func),

@@ -65,6 +65,17 @@ pub struct Uniformity {
 impl Uniformity {
     /// Compute it for `func` on `arch`.
     pub fn new(func: &Function, arch: Arch, cfg: &Cfg, postdom: &DomTree, liveness: &Liveness) -> Self {
+        Uniformity::on_demand(func, arch, cfg, postdom, &|| liveness)
+    }
+
+    /// The same where liveness is worked out when it is asked for: only what threads decide differently needs it.
+    pub(super) fn on_demand<'f>(
+        func: &'f Function,
+        arch: Arch,
+        cfg: &'f Cfg,
+        postdom: &'f DomTree,
+        liveness: &'f dyn Fn() -> &'f Liveness,
+    ) -> Self {
         let found = Uniformity { varying: EntitySet::new(), branches: EntitySet::new() };
         Solver::new(func, arch, (cfg, postdom, liveness), found).solve()
     }

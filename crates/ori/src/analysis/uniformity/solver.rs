@@ -12,6 +12,7 @@ use crate::terminator::{Exit, exit_of};
 use cranelift_entity::{EntityRef, EntitySet, SecondaryMap, packed_option::PackedOption};
 use oriole_graph::Rows;
 use oriole_isa::Arch;
+use std::cell::OnceCell;
 
 /// Steps that joins of paths may take, per block of the function and level that is told apart. A function beyond that
 /// (thousands of divergent branches over the same code) gets a plain answer: what crosses blocks varies.
@@ -37,13 +38,14 @@ pub(super) struct Solver<'f, F> {
     func: &'f Function,
     cfg: &'f Cfg,
     postdom: &'f DomTree,
-    liveness: &'f Liveness,
+    liveness: &'f dyn Fn() -> &'f Liveness,
     facts: Facts,
-    /// By register: the instructions that read it.
-    readers: Rows<InstId>,
-    /// By register: the blocks in which it is written.
-    writers: Rows<Block>,
+    /// By register: the blocks in which it is written, once somebody has asked.
+    writers: OnceCell<Rows<Block>>,
     block_of: SecondaryMap<InstId, PackedOption<Block>>,
+    /// While the code is gone through in order: what has been read so far, when it was not known to vary. Who reads the others comes
+    /// later.
+    read: Option<EntitySet<VReg>>,
     /// Registers of which some bits vary and the others do not. There is hardly ever one.
     partly: Vec<(VReg, u32)>,
     found: F,
@@ -55,16 +57,11 @@ impl<'f, F: Findings> Solver<'f, F> {
     pub(super) fn new(
         func: &'f Function,
         arch: Arch,
-        (cfg, postdom, liveness): (&'f Cfg, &'f DomTree, &'f Liveness),
+        (cfg, postdom, liveness): (&'f Cfg, &'f DomTree, &'f dyn Fn() -> &'f Liveness),
         found: F,
     ) -> Self {
         let mut block_of = entry_for_each(func.insts().len());
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        for (block, inst) in func.iter_insts() {
-            block_of[inst] = block.into();
-            func.for_each_use(inst, |read| reads.push((read.reg.as_u32(), inst)));
-            func.for_each_def(inst, |write| writes.push((write.reg.as_u32(), block)));
-        }
+        func.iter_insts().for_each(|(block, inst)| block_of[inst] = block.into());
         let levels = if F::LEVELS { Sameness::Varying as usize } else { 1 };
         Solver {
             func,
@@ -72,9 +69,9 @@ impl<'f, F: Findings> Solver<'f, F> {
             postdom,
             liveness,
             facts: Facts::new(func, arch),
-            readers: Rows::new(func.regs().len(), reads.into_iter()),
-            writers: Rows::new(func.regs().len(), writes.into_iter()),
+            writers: OnceCell::new(),
             block_of,
+            read: None,
             partly: Vec::new(),
             found,
             work: Vec::new(),
@@ -84,7 +81,13 @@ impl<'f, F: Findings> Solver<'f, F> {
 
     pub(super) fn solve(mut self) -> F {
         self.start();
-        self.propagate();
+        // Causes are told in the order in which they are found from the sources.
+        if !F::LEVELS {
+            self.go_through();
+        }
+        if !self.work.is_empty() {
+            self.propagate();
+        }
         self.found
     }
 
@@ -102,8 +105,36 @@ impl<'f, F: Findings> Solver<'f, F> {
         }
     }
 
+    /// Once over the code in its order. Straight code is done with that, and of other code what is read ahead of where it is found
+    /// to vary is left to do.
+    fn go_through(&mut self) {
+        self.work.clear();
+        let mut read = EntitySet::with_capacity(self.func.regs().len());
+        for (_, inst) in self.func.iter_insts() {
+            let mut varying = smallvec::SmallVec::<[VReg; 4]>::new();
+            self.func.for_each_use(inst, |mention| match self.found.of(mention.reg) {
+                Sameness::Varying => varying.push(mention.reg),
+                _ => _ = read.insert(mention.reg),
+            });
+            if varying.is_empty() {
+                continue;
+            }
+            self.read = Some(read);
+            let passed = varying.into_iter().map(|reg| self.passed_on(inst, reg));
+            if let Some((passed, cause)) = passed.max_by_key(|(passed, _)| *passed) {
+                self.raise_results(inst, passed, cause);
+            }
+            self.check_branch(inst);
+            read = self.read.take().unwrap_or_default();
+        }
+    }
+
     fn propagate(&mut self) {
-        let readers = std::mem::take(&mut self.readers);
+        let mut reads = Vec::new();
+        for (_, inst) in self.func.iter_insts() {
+            self.func.for_each_use(inst, |read| reads.push((read.reg.as_u32(), inst)));
+        }
+        let readers = Rows::new(self.func.regs().len(), reads.into_iter());
         while let Some(reg) = self.work.pop() {
             for &inst in readers.row(reg.index()) {
                 let (passed, cause) = self.passed_on(inst, reg);
@@ -111,6 +142,17 @@ impl<'f, F: Findings> Solver<'f, F> {
                 self.check_branch(inst);
             }
         }
+    }
+
+    /// By register: the blocks in which it is written.
+    fn writers(&self) -> &Rows<Block> {
+        self.writers.get_or_init(|| {
+            let mut writes = Vec::new();
+            for (block, inst) in self.func.iter_insts() {
+                self.func.for_each_def(inst, |write| writes.push((write.reg.as_u32(), block)));
+            }
+            Rows::new(self.func.regs().len(), writes.into_iter())
+        })
     }
 
     /// What the results of an instruction are at best because it reads a register.
@@ -132,7 +174,7 @@ impl<'f, F: Findings> Solver<'f, F> {
         let mut results = smallvec::SmallVec::<[VReg; 1]>::new();
         self.func.for_each_def(inst, |result| results.push(result.reg));
         for reg in results {
-            if self.writers.row(reg.index()).len() == 1 {
+            if self.writers().row(reg.index()).len() == 1 {
                 self.partly.push((reg, bits));
             }
         }
@@ -141,7 +183,8 @@ impl<'f, F: Findings> Solver<'f, F> {
     fn raise(&mut self, reg: VReg, to: Sameness, cause: Cause) {
         let is_uniform = self.func[reg].reg_type.is_uniform();
         let to = self.facts.narrowed(if is_uniform { to.min(Sameness::Warp) } else { to });
-        if self.found.raise(reg, to, cause) {
+        let is_news = self.found.raise(reg, to, cause);
+        if is_news && self.read.as_ref().is_none_or(|read| read.contains(reg)) {
             self.work.push(reg);
         }
     }
@@ -184,9 +227,9 @@ impl<'f, F: Findings> Solver<'f, F> {
 
     /// Take every written register that is live across blocks, and every MovPhi, to vary.
     fn give_up(&mut self) {
-        let func = self.func;
+        let (func, liveness) = (self.func, (self.liveness)());
         for (reg, _) in func.regs().iter() {
-            if !self.writers.row(reg.index()).is_empty() && self.liveness.crosses_blocks(func, reg) {
+            if !self.writers().row(reg.index()).is_empty() && liveness.crosses_blocks(func, reg) {
                 self.raise(reg, Sameness::Varying, Cause::GivenUp);
             }
         }
@@ -205,7 +248,7 @@ impl<'f, F: Findings> Solver<'f, F> {
         let (region, mut joins) = self.region(branch, end);
         joins.extend(end);
         let mut met = Vec::new();
-        let liveness = self.liveness;
+        let liveness = (self.liveness)();
         for join in joins {
             if self.steps_left == 0 {
                 return;
@@ -213,8 +256,9 @@ impl<'f, F: Findings> Solver<'f, F> {
             // Uniform files never vary, but warps may have different values there.
             let uniform = F::LEVELS.then(|| liveness.uniform_live_in(join)).into_iter().flatten();
             for (reg, _) in liveness.main_live_in(join).chain(uniform) {
-                self.spend(1 + self.writers.row(reg.index()).len());
-                if self.writers.row(reg.index()).iter().any(|b| region.contains(*b)) {
+                let count = self.writers().row(reg.index()).len();
+                self.spend(1 + count);
+                if self.writers().row(reg.index()).iter().any(|b| region.contains(*b)) {
                     met.push((reg, join));
                 }
             }

@@ -43,6 +43,7 @@ pub fn destruct(
     loops: &LoopForest,
     live: &Liveness,
 ) -> Result<Destructed, BuildError> {
+    func.edit().keep_def_use();
     let positions = Positions::new(func);
     let (numbers, ranges) = Numbers::of_live(live_ranges(func, cfg, live, &positions), func.regs().len());
     let mut classes = Classes::new(ranges.len());
@@ -292,23 +293,17 @@ fn share_homes(func: &Function, numbers: &Numbers, classes: &mut Classes) {
 
 /// Versions of a variable that one instruction alone reads, with the next ones, which it writes.
 fn updates(func: &Function) -> Vec<(VReg, VReg)> {
-    let mut reads: SecondaryMap<VReg, u32> = entry_for_each(func.regs().len());
     let mut updates: Vec<(VReg, VReg)> = Vec::new();
-    for (_, inst) in func.iter_insts() {
+    for (_, inst) in func.iter_insts().filter(|(_, inst)| !func[*inst].is_phi()) {
         let mut read: SmallVec<[VReg; 8]> = SmallVec::new();
-        func.for_each_use(inst, |access| {
-            reads[access.reg] += 1;
-            read.push(access.reg);
-        });
-        if func[inst].is_phi() {
-            continue;
-        }
+        func.for_each_use(inst, |access| read.push(access.reg));
         func.for_each_def(inst, |write| {
             let home = func[write.reg].home;
             let old = read.iter().find(|reg| home != 0 && func[**reg].home == home);
             updates.extend(old.map(|old| (*old, write.reg)));
         });
     }
-    updates.retain(|(old, _)| reads[*old] == 1);
+    let is_read_once = |old: VReg| func.def_use().is_some_and(|lists| lists.count(old) == 1);
+    updates.retain(|(old, _)| is_read_once(*old));
     updates
 }

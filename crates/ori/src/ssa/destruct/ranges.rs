@@ -123,7 +123,8 @@ impl Scan<'_> {
     }
 
     fn inst(&mut self, block: Block, inst: InstId) {
-        let data = &self.func[inst];
+        let func = self.func;
+        let data = &func[inst];
         if data.is_phi() {
             if let Some(value) = data.operands[0].as_reg() {
                 self.write(value, self.positions.start[block] + ENTRY + 1);
@@ -133,26 +134,24 @@ impl Scan<'_> {
         let base = self.positions.base[inst];
         let olds: SmallVec<[Operand; 4]> = SmallVec::from_slice(data.olds());
         for (n, (_, operand)) in data.defs().enumerate() {
-            let kept = olds.get(n).is_some_and(|old| !self.func.named(*old).is_empty());
-            for value in self.func.named(operand) {
-                self.write(value, if kept { base + 1 } else { base + OWN + 1 });
-            }
+            let kept = olds.get(n).is_some_and(|old| func.first_named(*old).is_some());
+            let at = if kept { base + 1 } else { base + OWN + 1 };
+            func.for_each_named(operand, |value| self.write(value, at));
         }
         if let Some(guard) = data.guard() {
             self.read(guard.pred, base + OWN + 1);
         }
         for (at, operand) in data.uses() {
-            let early = at >= data.opcode.signature().len() && data.is_machine() || is_old(self.func, data, operand);
-            for value in self.func.named(operand) {
-                self.read(value, if early { base + 1 } else { base + OWN + 1 });
-            }
+            let early = at >= data.opcode.operand_count() && data.is_machine() || is_old(func, data, operand);
+            let at = if early { base + 1 } else { base + OWN + 1 };
+            func.for_each_named(operand, |value| self.read(value, at));
         }
         if let Some(call) = data.call.expand() {
-            for operand in &self.func[call].args {
-                self.func.named(*operand).into_iter().for_each(|value| self.read(value, base + OWN + 1));
+            for operand in &func[call].args {
+                func.for_each_named(*operand, |value| self.read(value, base + OWN + 1));
             }
-            for operand in &self.func[call].results {
-                self.func.named(*operand).into_iter().for_each(|value| self.write(value, base + OWN + 1));
+            for operand in &func[call].results {
+                func.for_each_named(*operand, |value| self.write(value, base + OWN + 1));
             }
         }
     }

@@ -30,7 +30,6 @@ pub(super) struct Plan<'p> {
 /// Name registers instead of values. Gives what is left behind.
 pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) -> Result<Destructed, BuildError> {
     let mut edit = func.edit();
-    edit.keep_def_use();
     // The values go one by one from here on.
     let definitions = edit.take_def_use().unwrap_or_default();
     let mut rewriter = Rewriter {
@@ -232,6 +231,9 @@ impl Rewriter<'_> {
     }
 
     fn gather_after(&mut self, func: &mut Function, inst: InstId, out: &mut Vec<InstId>) {
+        if self.after.is_empty() {
+            return;
+        }
         for (nodes, reg) in self.after.remove(&inst).unwrap_or_default() {
             self.gather(func, &nodes, reg, out);
         }
@@ -245,6 +247,17 @@ impl Rewriter<'_> {
     }
 
     fn inst(&mut self, func: &mut Function, inst: InstId, out: &mut Vec<InstId>) -> Result<(), BuildError> {
+        let data = &func[inst];
+        let by_itself = |operand: &Operand| operand.as_tuple().is_none();
+        if data.call.is_none()
+            && data.guard().is_none()
+            && data.olds().is_empty()
+            && data.operands.iter().all(by_itself)
+        {
+            self.single_operands(func, inst, out);
+            self.gather_after(func, inst, out);
+            return Ok(());
+        }
         let kept = self.keep_olds(func, &func[inst]);
         let mut new = func[inst].clone();
         self.done.may_have_dead_code |= new.is_undef() || !new.olds().is_empty();
@@ -276,6 +289,18 @@ impl Rewriter<'_> {
         }
         self.gather_after(func, inst, out);
         Ok(())
+    }
+
+    /// Of an instruction that always happens and names single values alone: it stays where it is.
+    fn single_operands(&mut self, func: &mut Function, inst: InstId, out: &mut Vec<InstId>) {
+        let copies_itself = func.edit().update(inst, |data| {
+            self.done.may_have_dead_code |= data.is_undef();
+            data.operands.iter_mut().for_each(|operand| *operand = self.single(*operand));
+            data.is_machine() && data.opcode == Opcode::MOV && data.operands[0] == data.operands[1]
+        });
+        if !copies_itself {
+            out.push(inst);
+        }
     }
 
     /// What has to happen before a partial write so that its results hold what they held.
@@ -311,21 +336,20 @@ impl Rewriter<'_> {
     /// The operand with registers instead of values; copies of a tuple's values are put before the instruction where
     /// they do not stand side by side.
     fn register(&mut self, func: &mut Function, operand: Operand, out: &mut Vec<InstId>) -> Operand {
-        let place = match operand.kind() {
-            OperandKind::Reg(reg, _) => match self.plan.numbers.node(reg) {
-                Some(node) => self.operand_of(node),
-                None => return operand.with_reg(self.kept[reg].expand().unwrap_or(reg)),
-            },
-            OperandKind::ConstBindless { handle, .. } => {
-                return operand.with_reg(self.kept[handle].expand().unwrap_or(handle));
-            }
-            OperandKind::Tuple(_) => {
-                let nodes = self.plan.numbers.nodes(func, operand);
-                self.tuple(func, nodes, out)
-            }
-            _ => return operand,
-        };
-        operand.flags_onto(place)
+        if operand.as_tuple().is_none() {
+            return self.single(operand);
+        }
+        let nodes = self.plan.numbers.nodes(func, operand);
+        operand.flags_onto(self.tuple(func, nodes, out))
+    }
+
+    /// An operand that is no tuple with its register instead of a value.
+    fn single(&mut self, operand: Operand) -> Operand {
+        let Some(reg) = operand.as_reg().or_else(|| operand.as_handle()) else { return operand };
+        match self.plan.numbers.node(reg).filter(|_| operand.is_reg()) {
+            Some(node) => operand.flags_onto(self.operand_of(node)),
+            None => operand.with_reg(self.kept[reg].expand().unwrap_or(reg)),
+        }
     }
 
     fn tuple(&mut self, func: &mut Function, nodes: Values, out: &mut Vec<InstId>) -> Operand {
