@@ -170,6 +170,7 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "sums: product and sum", at: At::Opcodes(&[O::IADD3]), reach: 2, apply: sums::product_and_sum },
     Rule { name: "sums: shift and sum", at: At::Opcodes(&[O::IADD3]), reach: 3, apply: sums::shift_and_sum },
     Rule { name: "sums: three summands", at: At::Opcodes(&[O::IADD3]), reach: 2, apply: sums::three_summands },
+    Rule { name: "sums: extreme", at: At::Opcodes(&[O::VIMNMX]), reach: 2, apply: sums::extreme },
     Rule { name: "merge: logic", at: At::Opcodes(&[O::LOP3]), reach: 2, apply: merge::logic },
     Rule { name: "merge: comparison", at: At::Opcodes(&[O::PLOP3]), reach: 2, apply: merge::comparison },
     Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), reach: 3, apply: merge::bit_test },
