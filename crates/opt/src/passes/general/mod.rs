@@ -18,6 +18,7 @@ mod conversions;
 mod copies;
 mod defs;
 mod divisions;
+mod extremes;
 mod fold;
 mod halves;
 mod identities;

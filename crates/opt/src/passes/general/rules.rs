@@ -2,7 +2,7 @@
 
 use super::defs::FARTHEST;
 use super::{
-    Cx, address, both_words, bounds, bytes, choices, common, contract, conversions, divisions, fold, halves,
+    Cx, address, both_words, bounds, bytes, choices, common, contract, conversions, divisions, extremes, fold, halves,
     identities, merge, narrow, signs, steps, sums, table, warpgroup, wide,
 };
 use oriole_isa::{Fold, Opcode, Role};
@@ -170,7 +170,8 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "sums: product and sum", at: At::Opcodes(&[O::IADD3]), reach: 2, apply: sums::product_and_sum },
     Rule { name: "sums: shift and sum", at: At::Opcodes(&[O::IADD3]), reach: 3, apply: sums::shift_and_sum },
     Rule { name: "sums: three summands", at: At::Opcodes(&[O::IADD3]), reach: 2, apply: sums::three_summands },
-    Rule { name: "sums: extreme", at: At::Opcodes(&[O::VIMNMX]), reach: 2, apply: sums::extreme },
+    Rule { name: "extremes: of a sum", at: At::Opcodes(&[O::VIMNMX]), reach: 2, apply: extremes::of_sum },
+    Rule { name: "extremes: of three", at: At::Opcodes(&extremes::OF_TWO), reach: 2, apply: extremes::of_three },
     Rule { name: "merge: logic", at: At::Opcodes(&[O::LOP3]), reach: 2, apply: merge::logic },
     Rule { name: "merge: comparison", at: At::Opcodes(&[O::PLOP3]), reach: 2, apply: merge::comparison },
     Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), reach: 3, apply: merge::bit_test },

@@ -1,10 +1,10 @@
-//! 32-bit sums: with products, with shifted values, of three, with constants, the greater of one and another number.
+//! 32-bit sums: with products, with shifted values, of three, with constants.
 
 use super::source;
 use super::table::known_bit;
 use super::wide::{is_shift, plain_summands};
 use super::{Cx, Rewrite, constant, mul_field, word};
-use oriole_isa::{Field, Mods, Mul, Opcode, Role, ShiftDir, ShiftType, Vtype};
+use oriole_isa::{Field, Mods, Mul, Opcode, Role, ShiftDir, ShiftType};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
@@ -20,7 +20,7 @@ pub(super) fn build(opcode: Opcode, mods: Mods, roles: &[(Role, Operand)]) -> In
 }
 
 /// The two summands of an addition of two, in both orders.
-fn orders(summands: &[Operand]) -> impl Iterator<Item = (Operand, Operand)> {
+pub(super) fn orders(summands: &[Operand]) -> impl Iterator<Item = (Operand, Operand)> {
     let pair = <[Operand; 2]>::try_from(summands).ok();
     pair.into_iter().flat_map(|[a, b]| [(a, b), (b, a)])
 }
@@ -44,28 +44,6 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
 
 fn legal(cx: &Cx<'_>, inst: Inst) -> Option<Rewrite> {
     cx.legal_form(inst).map(|form| smallvec![form])
-}
-
-/// The greater or the smaller of `x + y` and `z` in one VIADDMNMX (from sm_90 on), where nobody else needs the sum, which wraps.
-pub(super) fn extreme(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    if inst.get(Field::RELU) || !matches!(inst.get(Field::VTYPE), Vtype::S32 | Vtype::U32) {
-        return Ok(None);
-    }
-    let operands = [Role::A, Role::B].map(|role| source(inst, role).unwrap_or(Operand::NONE));
-    Ok(orders(&operands).find_map(|(sum, z)| {
-        let summands = plain_summands(cx.only_use(sum, Opcode::IADD3)?)?;
-        orders(&summands).find_map(|(x, y)| {
-            if x.has_flags() || !cx.is_stable(x) || !cx.is_stable(y) {
-                return None;
-            }
-            let which = source(inst, Role::PA)?;
-            let roles =
-                [(Role::D, source(inst, Role::D)?), (Role::A, x), (Role::B, y), (Role::C, z), (Role::PA, which)];
-            let mods = std::iter::once(Field::VTYPE.is(inst.get(Field::VTYPE))).collect();
-            let new = build(Opcode::VIADDMNMX, mods, &roles);
-            cx.is_legal(&new).then(|| smallvec![new])
-        })
-    }))
 }
 
 /// `a * b + c` in one IMAD; `c - a * b`, too, if `b` is a constant.
