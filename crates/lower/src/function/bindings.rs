@@ -79,6 +79,14 @@ pub(crate) fn register(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowe
     Ok((reg, ty))
 }
 
+/// The Ori register of a name and its declared type; `None` when it is not the name of a register.
+pub(crate) fn named_register(cx: &mut FnLower<'_, '_>, name: Name) -> Lowered<Option<(VReg, ScalarType)>> {
+    Ok(match binding(cx, name)? {
+        Some(Binding::Reg(register)) => register.elements.first().map(|reg| (*reg, register.ty)),
+        _ => None,
+    })
+}
+
 /// Whether the name is that of a register.
 pub(crate) fn is_register(cx: &mut FnLower<'_, '_>, name: Name) -> Lowered<bool> {
     Ok(matches!(binding(cx, name)?, Some(Binding::Reg(_))))
