@@ -149,37 +149,31 @@ impl Scopes {
         }
     }
 
-    /// What `sym` stands for; registers of a range are made by `make` at their first use.
+    /// What `sym` stands for, where that needs no search.
     #[inline]
-    pub(crate) fn lookup(
-        &mut self,
-        sym: Sym,
-        symbols: &SymbolTable,
-        make: impl FnMut(ScalarType, usize) -> PtxReg,
-    ) -> Option<&Binding> {
+    pub(crate) fn known(&self, sym: Sym) -> Option<&Binding> {
         let Entry { level, place } = self.names.0[sym.index()];
         // Nothing between it and here declares a range, which might hold the name too.
-        let is_known = place != UNBOUND && self.to_ranges <= level as usize + 1;
-        let place = if is_known { place } else { self.search(sym, symbols, make)? };
-        self.bindings.get(place as usize)
+        let is_innermost = self.to_ranges <= level as usize + 1;
+        // No binding stands where nothing is bound.
+        self.bindings.get(place as usize).filter(|_| is_innermost)
     }
 
-    /// Looks through the scopes, innermost first, and gives the place.
-    #[cold]
-    fn search(
+    /// Looks through the scopes, innermost first; registers of a range are made by `make` at their first use.
+    pub(crate) fn search(
         &mut self,
         sym: Sym,
         symbols: &SymbolTable,
         mut make: impl FnMut(ScalarType, usize) -> PtxReg,
-    ) -> Option<u32> {
+    ) -> Option<&Binding> {
         let bound = self.names.0[sym.index()];
         for level in (0..self.open.len()).rev() {
             if bound.place != UNBOUND && bound.level as usize == level {
-                return Some(bound.place);
+                return self.bindings.get(bound.place as usize);
             }
             if let Some((ty, vector)) = self.open[level].range_of(symbols.text(sym)) {
                 self.set(level, sym, Binding::Reg(make(ty, vector)));
-                return Some(self.names.0[sym.index()].place);
+                return self.bindings.last();
             }
         }
         None

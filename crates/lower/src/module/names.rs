@@ -86,7 +86,16 @@ pub(crate) fn of_instruction(instruction: &Instruction, visit: &mut impl FnMut(N
     instruction.operands.iter().for_each(|operand| of_operand(operand, visit));
 }
 
+#[inline]
 fn of_operand(operand: &Operand, visit: &mut impl FnMut(Name)) {
+    match operand {
+        // What most operands are.
+        Operand::Name(name) => visit(*name),
+        _ => of_other(operand, visit),
+    }
+}
+
+fn of_other(operand: &Operand, visit: &mut impl FnMut(Name)) {
     match operand {
         Operand::Name(name) | Operand::Offset { name, .. } | Operand::Part(name, _) => visit(*name),
         Operand::Not(inner, _) | Operand::Neg(inner, _) => of_operand(inner, visit),

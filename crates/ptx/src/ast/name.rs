@@ -139,6 +139,7 @@ impl SymbolTable {
     }
 
     /// The id of `name`, if it occurs in the module.
+    #[inline]
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Sym> {
         if self.slots.is_empty() {
@@ -149,7 +150,6 @@ impl SymbolTable {
     }
 
     /// The id of `name`, added if it is new.
-    #[inline]
     pub fn intern(&mut self, name: &str) -> Sym {
         if (self.ends.len() + 1) * 2 > self.slots.len() {
             self.grow();

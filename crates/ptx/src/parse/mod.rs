@@ -386,7 +386,14 @@ impl<'s> Parser<'s> {
     }
 
     /// Interns a name.
+    #[inline]
     fn intern_text(&mut self, text: &str) -> Sym {
+        // Most names have occurred before.
+        self.symbols.get(text).unwrap_or_else(|| self.new_symbol(text))
+    }
+
+    #[cold]
+    fn new_symbol(&mut self, text: &str) -> Sym {
         let sym = self.symbols.intern(text);
         if sym.index() == self.known + self.specials.len() {
             self.specials.push(text.strip_prefix('%').and_then(SpecialReg::from_name));
