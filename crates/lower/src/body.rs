@@ -12,7 +12,6 @@ use oriole_ori::{Attributes, Function, FunctionKind, Guard, Inst, LocId, Operand
 use oriole_ptx::ast::{
     self, FunctionDirective, Instruction, Name, RegisterDecl, Space, Statement, TargetList, Variable,
 };
-use smallvec::SmallVec;
 
 /// Lowers one function. `ast` is the module that it stands in: the user's or one of the library's.
 pub(crate) fn lower_function<'a>(
@@ -24,22 +23,27 @@ pub(crate) fn lower_function<'a>(
 ) -> Result<Function, Vec<LowerError>> {
     let mut cx = FnLower::new(module, ast, function, kind);
     cx.func.attributes_mut().shared_bytes = shared_bytes;
-    let mut errors = Vec::new();
-    if let Err(error) = begin(&mut cx, function) {
-        return Err(vec![error]);
+    let errors = lower_body(&mut cx, function);
+    let lowered = cx.finish();
+    if errors.is_empty() { Ok(lowered) } else { Err(errors) }
+}
+
+/// Lowers the function's parameters and its body, and gives all errors.
+fn lower_body<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast::Function) -> Vec<LowerError> {
+    if let Err(error) = begin(cx, function) {
+        return vec![error];
     }
+    let mut errors = Vec::new();
     if let Some(body) = &function.body {
-        lower_block(&mut cx, body, &mut errors);
+        lower_block(cx, body, &mut errors);
     }
     let of_all = |directive: &FunctionDirective| matches!(directive, FunctionDirective::Pragma(words) if forbids_unrolling(words));
     let of_module = |item: &ast::Item| matches!(item, ast::Item::Pragma(words) if forbids_unrolling(words));
-    if function.directives.iter().any(of_all) || ast.items.iter().any(of_module) {
+    if function.directives.iter().any(of_all) || cx.ast.items.iter().any(of_module) {
         cx.func.attributes_mut().no_unroll = cx.func.layout().to_vec();
     }
-    if let Err(error) = finish::end_of_body(&mut cx) {
-        errors.push(error);
-    }
-    if errors.is_empty() { Ok(cx.func) } else { Err(errors) }
+    errors.extend(finish::end_of_body(cx).err());
+    errors
 }
 
 /// Everything before the body: parameters, attributes, the descriptor of global memory.
@@ -50,11 +54,14 @@ fn begin<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast::Function) -> Lowered {
     let shared_bytes = cx.func.attributes().shared_bytes;
     *cx.func.attributes_mut() = Attributes { shared_bytes, ..attributes_of(function) };
     if let Some(body) = &function.body {
-        let outgoing_bytes = frame::outgoing_area(cx, body)?;
+        let (mut calls, mut moves) = (Vec::new(), false);
+        names::instructions(body, &mut |instruction| {
+            calls.extend(instruction.call());
+            moves |= moves_stack(instruction);
+        });
+        let outgoing_bytes = frame::outgoing_area(cx, body, &calls)?;
         cx.func.frame_mut().local_bytes = outgoing_bytes;
         cx.func.frame_mut().align = 16;
-        let mut moves = false;
-        names::instructions(body, &mut |instruction| moves |= moves_stack(instruction));
         cx.func.frame_mut().dynamic = moves;
     }
     if cx.is_entry() {
@@ -206,7 +213,7 @@ fn location(cx: &mut FnLower<'_, '_>) -> Option<LocId> {
     if !std::ptr::eq(cx.ast, cx.module.ast) {
         return cx.loc;
     }
-    let line = cx.module.line_of(cx.span)?;
+    let line = cx.module.lines.at(cx.span)?;
     Some(cx.func.source_loc(SourceLoc { file: 0, line, column: 0 }))
 }
 
@@ -219,9 +226,13 @@ fn guard_of(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Opti
 
 /// Makes the registers that the instruction names first, so that they are no temporaries of it.
 fn make_registers(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let mut named = SmallVec::<[Name; 8]>::new();
-    names::of_instruction(instruction, &mut |name| named.push(name));
-    named.into_iter().try_for_each(|name| bindings::binding(cx, name).map(|_| ()))
+    let mut made = Ok(());
+    names::of_instruction(instruction, &mut |name| {
+        if made.is_ok() {
+            made = bindings::binding(cx, name).map(|_| ());
+        }
+    });
+    made
 }
 
 /// Whether `.pragma "nounroll"` is among the words.

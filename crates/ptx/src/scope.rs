@@ -6,6 +6,8 @@
 //! per scope. A register of a range (`%r12` of `%r<20>`) is found without the
 //! range being written out.
 
+use std::cell::Cell;
+
 use crate::ast::{
     Block, Function, Item, Linkage, Module, Name, Prototype, RegisterDecl, ScalarType, Statement, Sym, SymbolTable,
     TargetList, Variable, VectorLen,
@@ -83,6 +85,14 @@ struct Entry<'m> {
     hides: usize,
 }
 
+/// What was found for a name.
+#[derive(Clone, Copy)]
+struct Found<'m> {
+    /// When that was ([`Scopes::changes`]).
+    at: u32,
+    binding: Option<Binding<'m>>,
+}
+
 /// How each name may be split into the stem of a range and a number: `%r12`
 /// into `%r` and 12, or `%r1` and 2, if the module has these stems.
 struct Stems {
@@ -130,6 +140,10 @@ pub struct Scopes<'m> {
     /// Length of `undo` at the start of each open scope.
     marks: Vec<usize>,
     next_register: u32,
+    /// How often the names in force have changed, counted from 1.
+    changes: u32,
+    /// By symbol: what was last found for it. A function names its registers more often than it declares any.
+    found: Vec<Cell<Found<'m>>>,
 }
 
 impl<'m> Scopes<'m> {
@@ -146,6 +160,8 @@ impl<'m> Scopes<'m> {
             undo: Vec::new(),
             marks: Vec::new(),
             next_register: 0,
+            changes: 1,
+            found: vec![Cell::new(Found { at: 0, binding: None }); count],
         };
         let mut duplicates = Vec::new();
         for item in &module.items {
@@ -187,6 +203,7 @@ impl<'m> Scopes<'m> {
         let mark = self.marks.pop().unwrap_or(0);
         while self.undo.len() > mark {
             if let Some((sym, range, hidden)) = self.undo.pop() {
+                self.changes += 1;
                 let table = if range { &mut self.ranges } else { &mut self.names };
                 table[sym.index()] = hidden;
             }
@@ -212,8 +229,21 @@ impl<'m> Scopes<'m> {
     }
 
     /// What `sym` means here.
+    #[inline]
     #[must_use]
     pub fn lookup(&self, sym: Sym) -> Option<Binding<'m>> {
+        let found = &self.found[sym.index()];
+        let Found { at, binding } = found.get();
+        if at == self.changes {
+            return binding;
+        }
+        let binding = self.search(sym);
+        found.set(Found { at: self.changes, binding });
+        binding
+    }
+
+    /// [`Self::lookup`] in the tables.
+    fn search(&self, sym: Sym) -> Option<Binding<'m>> {
         let direct = self.names[sym.index()].as_ref();
         match (direct, self.ranged(sym)) {
             (Some(direct), Some((range, number))) if range.depth > direct.depth => Some(numbered(range, number)),
@@ -356,11 +386,13 @@ impl<'m> Scopes<'m> {
         }
         let entry = Entry { depth: self.depth(), binding, count: Some(count), hides: self.undo.len() };
         self.undo.push((name.sym, true, self.ranges[index].replace(entry)));
+        self.changes += 1;
     }
 
     fn set(&mut self, sym: Sym, binding: Binding<'m>) {
         let entry = Entry { depth: self.depth(), binding, count: None, hides: self.undo.len() };
         self.undo.push((sym, false, self.names[sym.index()].replace(entry)));
+        self.changes += 1;
     }
 }
 

@@ -1,6 +1,8 @@
 //! Pieces of syntax with the values that the PTX manual gives them.
 
-use oriole_ptx::ast::{Imm, Instruction, Module, Opcode, Operand, ScalarType, Statement};
+use oriole_ptx::ast::{
+    Imm, Instruction, Modifier, Module, Opcode, Operand, Rounding, ScalarType, Statement, SymbolTable,
+};
 
 fn body(text: &str) -> (Module, Vec<Instruction>) {
     let parsed = oriole_ptx::parse(&format!(".version 9.0\n.target sm_90\n.entry k() {{\n{text}\n}}\n"));
@@ -97,4 +99,45 @@ fn special_names() {
     let (_, instructions) = body("mov.u32 %r1, %clock; .reg .b32 %clock; mov.u32 %r1, %clock;");
     assert!(matches!(instructions[0].operands[1], Operand::Special { .. }));
     assert!(matches!(instructions[1].operands[1], Operand::Name(_)));
+}
+
+/// An opcode with its modifiers is read alike whether it has been read before or not, and however it is spaced.
+#[test]
+fn heads_repeat() {
+    let rounding = Modifier::Rounding(Rounding::Rn);
+    let single = Modifier::Type(ScalarType::F32);
+    let heads = [
+        ("fma.rn", &[rounding][..]),
+        ("fma.rn.f32", &[rounding, single]),
+        ("fma.rn .f32", &[rounding, single]),
+        ("fma.rn.f32 /* again */ .f32", &[rounding, single, single]),
+        ("fma .rn\n.f32", &[rounding, single]),
+        ("fma.rn.f32", &[rounding, single]),
+        ("@p fma.rn.f32", &[rounding, single]),
+        ("fma", &[]),
+        ("fma: fma.rn.f32", &[rounding, single]),
+    ];
+    let text: String = heads.iter().map(|(head, _)| format!("{head} a, b, c, d;")).collect();
+    let (_, instructions) = body(&text);
+    assert_eq!(instructions.len(), heads.len());
+    for (instruction, (head, modifiers)) in instructions.iter().zip(heads) {
+        assert_eq!((instruction.opcode, &instruction.modifiers[..]), (Opcode::Fma, modifiers), "{head}");
+        let written = head.trim_start_matches("@p ").trim_start_matches("fma: ");
+        assert_eq!(instruction.opcode_span.range().len(), written.len(), "{head}");
+        assert_eq!(instruction.operands.len(), 4, "{head}");
+    }
+}
+
+/// Names are told apart whatever their length, those that begin and end alike too.
+#[test]
+fn names_of_all_lengths() {
+    let mut symbols = SymbolTable::new();
+    let names: Vec<String> =
+        (0..40).flat_map(|len| ["a", "b"].map(|end| format!("{}{end}", "a".repeat(len)))).collect();
+    let ids: Vec<_> = names.iter().map(|name| symbols.intern(name)).collect();
+    assert_eq!(symbols.len(), names.len());
+    for (name, id) in names.iter().zip(ids) {
+        assert_eq!((symbols.get(name), symbols.text(id)), (Some(id), name.as_str()));
+    }
+    assert_eq!(symbols.get("a\0"), None);
 }

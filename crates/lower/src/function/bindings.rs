@@ -37,10 +37,19 @@ pub(crate) fn reg_type_of(ty: ScalarType) -> RegType {
 // ---- looking up ----
 
 /// What a name stands for in this function; `None` when it is no name of the function.
+#[inline]
 pub(crate) fn binding<'c>(cx: &'c mut FnLower<'_, '_>, name: Name) -> Lowered<Option<&'c Binding>> {
+    if cx.scopes.known(name.sym).is_some() {
+        return Ok(cx.scopes.known(name.sym));
+    }
+    search(cx, name)
+}
+
+/// The same for a name that is used for the first time in its scope.
+fn search<'c>(cx: &'c mut FnLower<'_, '_>, name: Name) -> Lowered<Option<&'c Binding>> {
     let FnLower { scopes, func, ast, .. } = cx;
     let mut failed = None;
-    let found = scopes.lookup(name.sym, &ast.symbols, |ty, vector| {
+    let found = scopes.search(name.sym, &ast.symbols, |ty, vector| {
         let elements = (0..vector).filter_map(|_| func.new_vreg(reg_type_of(ty)).map_err(|e| failed = Some(e)).ok());
         PtxReg { ty, elements: elements.collect() }
     });
@@ -77,6 +86,14 @@ pub(crate) fn register(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowe
     let ty = register.ty;
     let reg = reg.ok_or_else(|| invalid(operand.span(), "the register has no such element"))?;
     Ok((reg, ty))
+}
+
+/// The Ori register of a name and its declared type; `None` when it is not the name of a register.
+pub(crate) fn named_register(cx: &mut FnLower<'_, '_>, name: Name) -> Lowered<Option<(VReg, ScalarType)>> {
+    Ok(match binding(cx, name)? {
+        Some(Binding::Reg(register)) => register.elements.first().map(|reg| (*reg, register.ty)),
+        _ => None,
+    })
 }
 
 /// Whether the name is that of a register.

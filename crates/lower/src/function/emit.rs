@@ -56,6 +56,13 @@ impl FnLower<'_, '_> {
 
     /// Changes operands until the target has the form.
     fn legalise(&mut self, inst: &mut Inst) -> Lowered {
+        // Registers are legal everywhere.
+        let is_other = |operand: &Operand| {
+            matches!(operand.kind(), OperandKind::Imm(..) | OperandKind::Const { .. } | OperandKind::Symbol(_))
+        };
+        if !inst.operands.iter().any(is_other) {
+            return Ok(());
+        }
         let fix: Vec<usize> =
             (0..inst.operands.len()).filter(|&at| !inst.is_def(at) && !self.kind_fits(inst, at)).collect();
         for at in fix {

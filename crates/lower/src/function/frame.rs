@@ -8,7 +8,7 @@ use crate::function::{FnLower, ops};
 use crate::module::names;
 use oriole_isa::RegFile;
 use oriole_ori::Operand;
-use oriole_ptx::ast::{self, Space, Variable};
+use oriole_ptx::ast::{self, Call, Space, Variable};
 
 /// What the places of the frame are relative to.
 pub(crate) fn base(cx: &FnLower<'_, '_>) -> Operand {
@@ -50,9 +50,10 @@ pub(crate) fn variable(cx: &mut FnLower<'_, '_>, variable: &Variable) -> Lowered
 }
 
 /// Bytes at the bottom of the frame that the calls of the body need.
-pub(crate) fn outgoing_area<'a>(cx: &mut FnLower<'_, 'a>, body: &'a ast::Block) -> Lowered<u32> {
-    let mut calls = Vec::new();
-    names::instructions(body, &mut |instruction| calls.extend(instruction.call()));
+pub(crate) fn outgoing_area<'a>(cx: &mut FnLower<'_, 'a>, body: &'a ast::Block, calls: &[Call<'a>]) -> Lowered<u32> {
+    if calls.is_empty() {
+        return Ok(0);
+    }
     let mut prototypes = Vec::new();
     names::prototypes(body, &mut |prototype| prototypes.push(prototype));
     let mut bytes = 0;

@@ -22,7 +22,7 @@ pub(crate) mod vectors;
 pub(crate) mod word_ops;
 
 use crate::error::{Lowered, invalid};
-use crate::function::scope::Scopes;
+use crate::function::scope::{NameTable, Scopes};
 use crate::module::context::ModuleCx;
 use oriole_isa::{Arch, Opcode, Setting, SmDescription};
 use oriole_ori::{Block, BuildError, Function, FunctionKind, Guard, LocId, Operand, RegType, VReg};
@@ -88,12 +88,14 @@ impl<'m, 'a> FnLower<'m, 'a> {
         function: &ast::Function,
         kind: FunctionKind,
     ) -> Self {
+        let names =
+            if std::ptr::eq(ast, module.ast) { std::mem::take(&mut module.names) } else { NameTable::default() };
         FnLower {
             func: Function::new(ast.text(function.name), kind),
             module,
             ast,
             block: None,
-            scopes: Scopes::default(),
+            scopes: Scopes::new(names, ast.symbols.len()),
             has_vectors: false,
             prototypes: Vec::new(),
             guard: None,
@@ -107,6 +109,15 @@ impl<'m, 'a> FnLower<'m, 'a> {
             shared_window: None,
             carry: None,
         }
+    }
+
+    /// The function that was made.
+    pub(crate) fn finish(self) -> Function {
+        let names = self.scopes.into_names();
+        if std::ptr::eq(self.ast, self.module.ast) {
+            self.module.names = names;
+        }
+        self.func
     }
 
     /// The target.

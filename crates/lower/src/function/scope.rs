@@ -2,7 +2,6 @@
 
 use oriole_ori::{Block, VReg};
 use oriole_ptx::ast::{Name, ScalarType, Sym, SymbolTable};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// A PTX register and the Ori registers that hold it.
@@ -66,22 +65,55 @@ struct Range {
     vector: usize,
 }
 
+/// What a name was last bound to.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Number of the scope, the outermost first.
+    level: u32,
+    /// In [`Scopes::bindings`]; [`UNBOUND`] where the name means nothing yet.
+    place: u32,
+}
+
+const UNBOUND: u32 = u32::MAX;
+
+/// By symbol: what is in force. One table does for all functions of a module: each takes back what it has bound.
+#[derive(Debug, Default)]
+pub(crate) struct NameTable(Vec<Entry>);
+
 /// One `{ … }`.
 #[derive(Debug, Default)]
 struct Scope {
-    /// Places in `bindings`: looked up for every operand, so that one search must do.
-    names: FxHashMap<Sym, u32>,
-    bindings: Vec<Binding>,
+    /// What this scope has bound, with what held before.
+    hidden: Vec<(Sym, Entry)>,
     ranges: Vec<Range>,
 }
 
 /// The open scopes of a function, innermost last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Scopes {
     open: Vec<Scope>,
+    names: NameTable,
+    /// Of all scopes, also of those that are closed.
+    bindings: Vec<Binding>,
+    /// How many scopes there are up to the innermost that declares a range.
+    to_ranges: usize,
 }
 
 impl Scopes {
+    /// No scopes yet; names are looked up in `names`, in which nothing is bound, for a module with so many symbols.
+    pub(crate) fn new(mut names: NameTable, symbols: usize) -> Scopes {
+        names.0.resize(symbols, Entry { level: 0, place: UNBOUND });
+        Scopes { open: Vec::new(), names, bindings: Vec::new(), to_ranges: 0 }
+    }
+
+    /// Closes all scopes and gives the table back.
+    pub(crate) fn into_names(mut self) -> NameTable {
+        while !self.open.is_empty() {
+            self.leave();
+        }
+        self.names
+    }
+
     /// Opens a nested scope.
     pub(crate) fn enter(&mut self) {
         self.open.push(Scope::default());
@@ -89,15 +121,21 @@ impl Scopes {
 
     /// Closes the innermost scope.
     pub(crate) fn leave(&mut self) {
-        self.open.pop();
+        let Some(scope) = self.open.pop() else { return };
+        for (sym, entry) in scope.hidden.into_iter().rev() {
+            self.names.0[sym.index()] = entry;
+        }
+        if self.to_ranges > self.open.len() {
+            self.to_ranges = self.open.iter().rposition(|scope| !scope.ranges.is_empty()).map_or(0, |at| at + 1);
+        }
     }
 
     /// Binds a name in the innermost scope; false when it is bound there already.
     pub(crate) fn bind(&mut self, sym: Sym, binding: Binding) -> bool {
-        match self.open.last_mut() {
-            Some(scope) => {
-                let place = scope.add(binding);
-                scope.names.insert(sym, place).is_none()
+        match self.open.len().checked_sub(1) {
+            Some(level) => {
+                let before = self.set(level, sym, binding);
+                before.place == UNBOUND || before.level as usize != level
             }
             None => false,
         }
@@ -107,37 +145,51 @@ impl Scopes {
     pub(crate) fn declare_range(&mut self, stem: &str, count: u32, ty: ScalarType, vector: usize) {
         if let Some(scope) = self.open.last_mut() {
             scope.ranges.push(Range { stem: stem.to_owned(), count, ty, vector });
+            self.to_ranges = self.open.len();
         }
     }
 
-    /// What `sym` stands for; registers of a range are made by `make` at their first use.
-    pub(crate) fn lookup(
+    /// What `sym` stands for, where that needs no search.
+    #[inline]
+    pub(crate) fn known(&self, sym: Sym) -> Option<&Binding> {
+        let Entry { level, place } = self.names.0[sym.index()];
+        // Nothing between it and here declares a range, which might hold the name too.
+        let is_innermost = self.to_ranges <= level as usize + 1;
+        // No binding stands where nothing is bound.
+        self.bindings.get(place as usize).filter(|_| is_innermost)
+    }
+
+    /// Looks through the scopes, innermost first; registers of a range are made by `make` at their first use.
+    pub(crate) fn search(
         &mut self,
         sym: Sym,
         symbols: &SymbolTable,
         mut make: impl FnMut(ScalarType, usize) -> PtxReg,
     ) -> Option<&Binding> {
-        let (level, place) = (0..self.open.len()).rev().find_map(|level| {
-            let scope = &mut self.open[level];
-            if let Some(place) = scope.names.get(&sym) {
-                return Some((level, *place));
+        let bound = self.names.0[sym.index()];
+        for level in (0..self.open.len()).rev() {
+            if bound.place != UNBOUND && bound.level as usize == level {
+                return self.bindings.get(bound.place as usize);
             }
-            let (ty, vector) = scope.range_of(symbols.text(sym))?;
-            let place = scope.add(Binding::Reg(make(ty, vector)));
-            scope.names.insert(sym, place);
-            Some((level, place))
-        })?;
-        self.open[level].bindings.get(place as usize)
+            if let Some((ty, vector)) = self.open[level].range_of(symbols.text(sym)) {
+                self.set(level, sym, Binding::Reg(make(ty, vector)));
+                return self.bindings.last();
+            }
+        }
+        None
+    }
+
+    /// Binds a name in a scope, inside of which it is not bound; gives what held before.
+    fn set(&mut self, level: usize, sym: Sym, binding: Binding) -> Entry {
+        let entry = Entry { level: level as u32, place: self.bindings.len() as u32 };
+        self.bindings.push(binding);
+        let before = std::mem::replace(&mut self.names.0[sym.index()], entry);
+        self.open[level].hidden.push((sym, before));
+        before
     }
 }
 
 impl Scope {
-    /// Its place.
-    fn add(&mut self, binding: Binding) -> u32 {
-        self.bindings.push(binding);
-        self.bindings.len() as u32 - 1
-    }
-
     /// Type and vector length of the range that covers `name`.
     fn range_of(&self, name: &str) -> Option<(ScalarType, usize)> {
         self.ranges.iter().find_map(|range| {

@@ -6,7 +6,7 @@ use crate::function::operands::{Wide, word};
 use crate::function::place::Place;
 use crate::function::{FnLower, bindings, ops, place, special};
 use oriole_ori::{Operand, RegType, VReg};
-use oriole_ptx::ast::{self, Address, AddressBase, Imm, Name};
+use oriole_ptx::ast::{self, Address, AddressBase, Imm, Name, ScalarType};
 
 /// A source of up to 32 bits: a register, an integer or float constant (as its 32 bits), a
 /// special register, the address of a shared, constant or local variable.
@@ -14,13 +14,10 @@ pub(crate) fn src(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<O
     match operand {
         ast::Operand::Imm(imm, _) => Ok(word(imm_bits32(*imm))),
         ast::Operand::Special { .. } => special::special32(cx, operand),
-        ast::Operand::Name(name) => {
-            if bindings::is_register(cx, *name)? {
-                src_register(cx, operand, RegType::R)
-            } else {
-                place::address32(cx, *name, 0)
-            }
-        }
+        ast::Operand::Name(name) => match bindings::named_register(cx, *name)? {
+            Some(register) => of_type(cx, operand, register, RegType::R),
+            None => place::address32(cx, *name, 0),
+        },
         ast::Operand::Offset { .. } => {
             let (name, offset) = bindings::name_and_offset(cx, operand)?;
             if bindings::is_register(cx, name)? {
@@ -101,7 +98,17 @@ fn register_sum64(cx: &mut FnLower<'_, '_>, name: Name, constant: i64) -> Lowere
 
 /// The register of an operand, which must be of the type `wanted`.
 fn src_register(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, wanted: RegType) -> Lowered<Operand> {
-    let (reg, ty) = bindings::register(cx, operand)?;
+    let register = bindings::register(cx, operand)?;
+    of_type(cx, operand, register, wanted)
+}
+
+/// The register, with its declared type, of an operand that must be of the type `wanted`.
+fn of_type(
+    cx: &FnLower<'_, '_>,
+    operand: &ast::Operand,
+    (reg, ty): (VReg, ScalarType),
+    wanted: RegType,
+) -> Lowered<Operand> {
     if cx.func[reg].reg_type == wanted {
         return Ok(Operand::reg(reg));
     }

@@ -1,6 +1,8 @@
 //! The module being lowered: symbols, variables, functions by name.
 
 use crate::error::{Lowered, invalid, unsupported};
+use crate::function::scope::NameTable;
+use crate::module::lines::Lines;
 use crate::module::plan::{Plan, VarKey};
 use crate::module::{data, library, plan};
 use crate::options::Options;
@@ -36,7 +38,10 @@ pub(crate) struct ModuleCx<'a> {
     initialised: u64,
     /// End of the constant variables laid out so far, in bank 3.
     const_end: u64,
-    line_starts: Vec<u32>,
+    /// The lines of the user's PTX, where its text is known.
+    pub(crate) lines: Lines,
+    /// What function bodies look their names up in, between two of the user's functions.
+    pub(crate) names: NameTable,
     /// Entries of the tables of jumps in functions that kernels call.
     pub(crate) shared_table_entries: usize,
 }
@@ -57,7 +62,8 @@ impl<'a> ModuleCx<'a> {
             initialised: 0,
             const_end: 0,
             shared_table_entries: 0,
-            line_starts: options.source.map(|(_, text)| line_starts(text)).unwrap_or_default(),
+            lines: options.source.map(|(_, text)| Lines::of(text)).unwrap_or_default(),
+            names: NameTable::default(),
         }
     }
 
@@ -246,16 +252,6 @@ impl<'a> ModuleCx<'a> {
             None => Err(invalid(name.span, format!("'{}' is not declared", self.ast.text(name)))),
         }
     }
-
-    // ---- places ----
-
-    /// Line, from 1, of a place in the user's PTX; `None` when the text is not known.
-    pub(crate) fn line_of(&self, span: Span) -> Option<u32> {
-        if self.line_starts.is_empty() {
-            return None;
-        }
-        Some(self.line_starts.partition_point(|&start| start <= span.start) as u32)
-    }
 }
 
 pub(super) fn linkage_of(linkage: ast::Linkage) -> Linkage {
@@ -266,9 +262,4 @@ pub(super) fn linkage_of(linkage: ast::Linkage) -> Linkage {
         ast::Linkage::Weak => Linkage::Weak,
         ast::Linkage::Common => Linkage::Common,
     }
-}
-
-fn line_starts(text: &str) -> Vec<u32> {
-    let breaks = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at as u32 + 1);
-    std::iter::once(0).chain(breaks).collect()
 }

@@ -4,6 +4,7 @@ pub(crate) mod bank_two;
 pub(crate) mod context;
 mod data;
 pub(crate) mod library;
+pub(crate) mod lines;
 pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod plan;

@@ -2,34 +2,32 @@
 
 use oriole_ptx::ast::{Address, AddressBase, Block, Init, Instruction, Name, Operand, Prototype, Statement, Variable};
 
-/// Calls `visit` for every name that an operand of the block mentions: registers, labels,
-/// variables, functions.
-pub(crate) fn of_block(block: &Block, visit: &mut impl FnMut(Name)) {
-    for statement in &block.statements {
-        match statement {
-            Statement::Instruction(instruction) => of_instruction(instruction, visit),
-            Statement::Block(inner) => of_block(inner, visit),
-            Statement::CallTargets(list) => list.targets.iter().for_each(|name| visit(*name)),
-            Statement::Variable(variable) => of_variable(variable, visit),
-            _ => {}
-        }
-    }
+/// How a name is mentioned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mention {
+    /// As what a call goes to, or its prototype.
+    Callee,
+    /// As anything else.
+    Other,
 }
 
-/// The same without the functions that are called by their names.
-pub(crate) fn other_than_callees(block: &Block, visit: &mut impl FnMut(Name)) {
+/// Calls `visit` for every name that an operand of the block mentions: registers, labels,
+/// variables, functions.
+pub(crate) fn of_block(block: &Block, visit: &mut impl FnMut(Name, Mention)) {
     for statement in &block.statements {
         match statement {
             Statement::Instruction(instruction) => match instruction.call() {
                 Some(call) => {
                     let operands = call.rets.iter().chain(call.args);
-                    operands.for_each(|operand| of_operand(operand, visit));
+                    operands.for_each(|operand| of_operand(operand, &mut |name| visit(name, Mention::Other)));
+                    of_operand(call.callee, &mut |name| visit(name, Mention::Callee));
+                    call.prototype.into_iter().for_each(|name| visit(name, Mention::Callee));
                 }
-                None => of_instruction(instruction, visit),
+                None => of_instruction(instruction, &mut |name| visit(name, Mention::Other)),
             },
-            Statement::Block(inner) => other_than_callees(inner, visit),
-            Statement::CallTargets(list) => list.targets.iter().for_each(|name| visit(*name)),
-            Statement::Variable(variable) => of_variable(variable, visit),
+            Statement::Block(inner) => of_block(inner, visit),
+            Statement::CallTargets(list) => list.targets.iter().for_each(|name| visit(*name, Mention::Other)),
+            Statement::Variable(variable) => of_variable(variable, &mut |name| visit(name, Mention::Other)),
             _ => {}
         }
     }
@@ -88,7 +86,16 @@ pub(crate) fn of_instruction(instruction: &Instruction, visit: &mut impl FnMut(N
     instruction.operands.iter().for_each(|operand| of_operand(operand, visit));
 }
 
+#[inline]
 fn of_operand(operand: &Operand, visit: &mut impl FnMut(Name)) {
+    match operand {
+        // What most operands are.
+        Operand::Name(name) => visit(*name),
+        _ => of_other(operand, visit),
+    }
+}
+
+fn of_other(operand: &Operand, visit: &mut impl FnMut(Name)) {
     match operand {
         Operand::Name(name) | Operand::Offset { name, .. } | Operand::Part(name, _) => visit(*name),
         Operand::Not(inner, _) | Operand::Neg(inner, _) => of_operand(inner, visit),

@@ -2,7 +2,7 @@
 //! that these name, and where shared variables lie.
 
 use crate::error::{LowerError, invalid};
-use crate::module::names;
+use crate::module::names::{self, Mention};
 use crate::options::Options;
 use oriole_isa::SmDescription;
 use oriole_ptx::ast::{Function, FunctionDirective, Item, Linkage, Module, Name, Space, Span, Sym, Variable};
@@ -60,12 +60,13 @@ impl<'a> Plan<'a> {
         if options.relocatable {
             roots.extend(plan.exported());
         }
+        let mentioned = plan.mentioned(module);
         let owned = plan.owned();
-        let direct: Vec<Reach> = owned.iter().enumerate().map(|(f, owned)| plan.mentions(f, owned)).collect();
+        let direct: Vec<Reach> = owned.iter().zip(&mentioned).map(|(owned, names)| plan.reach(names, owned)).collect();
         let reach: Vec<(usize, Reach)> = roots.iter().map(|&root| (root, closure(root, &direct))).collect();
         plan.wanted = roots;
         if !options.relocatable {
-            plan.find_local();
+            plan.find_local(&mentioned);
         }
         let mut called: Vec<usize> = reach.iter().flat_map(|(_, r)| r.functions.iter().copied()).collect();
         called.sort_unstable();
@@ -176,12 +177,10 @@ impl<'a> Plan<'a> {
         self.local.contains(&function.name.sym)
     }
 
-    fn find_local(&mut self) {
+    fn find_local(&mut self, mentioned: &[Vec<(Name, Mention)>]) {
         let mut named: FxHashSet<usize> = FxHashSet::default();
         let mut add = |name: Name| named.extend(self.by_name.get(&name.sym));
-        for body in self.functions.iter().filter_map(|function| function.body.as_ref()) {
-            names::other_than_callees(body, &mut add);
-        }
+        mentioned.iter().flatten().filter(|(_, how)| *how == Mention::Other).for_each(|(name, _)| add(*name));
         self.variables.iter().for_each(|variable| names::of_variable(variable.ast, &mut add));
         let local = (0..self.functions.len()).filter(|index| !named.contains(index));
         let local = local.map(|index| self.functions[index]).filter(|f| !f.is_entry && f.body.is_some());
@@ -199,15 +198,25 @@ impl<'a> Plan<'a> {
         owned
     }
 
-    /// What the body of one function mentions, and the initial values of the variables that it mentions; `owned` are
-    /// those that are declared in it.
-    fn mentions(&self, function: usize, owned: &[usize]) -> Reach {
-        let mut reach = Reach::default();
-        let Some(body) = &self.functions[function].body else { return reach };
-        let mut pending: Vec<Name> = Vec::new();
+    /// By function the functions and variables of the module that its body mentions.
+    fn mentioned(&self, module: &Module) -> Vec<Vec<(Name, Mention)>> {
         // Nearly all names in a body are registers.
-        let of_module = |name: &Name| self.by_name.contains_key(&name.sym) || self.globals.contains_key(&name.sym);
-        names::of_block(body, &mut |name| pending.extend(Some(name).filter(of_module)));
+        let mut is_of_module = vec![false; module.symbols.len()];
+        self.by_name.keys().chain(self.globals.keys()).for_each(|sym| is_of_module[sym.index()] = true);
+        let of_body = |body| {
+            let mut names = Vec::new();
+            let of_module = |name: &Name| is_of_module[name.sym.index()];
+            names::of_block(body, &mut |name, how| names.extend(Some(name).filter(of_module).map(|name| (name, how))));
+            names
+        };
+        self.functions.iter().map(|function| function.body.as_ref().map(of_body).unwrap_or_default()).collect()
+    }
+
+    /// What the names that a function's body mentions stand for, and what is mentioned in the initial values of
+    /// variables among them; `owned` are those that are declared in it.
+    fn reach(&self, names: &[(Name, Mention)], owned: &[usize]) -> Reach {
+        let mut reach = Reach::default();
+        let mut pending: Vec<Name> = names.iter().map(|(name, _)| *name).collect();
         reach.variables.extend(owned);
         for &index in owned {
             names::of_variable(self.variables[index].ast, &mut |name| pending.push(name));

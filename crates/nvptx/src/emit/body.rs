@@ -408,7 +408,7 @@ impl Body<'_, '_> {
             Operand::Address(address) => ast::Operand::Address(Box::new(self.address(address)?)),
             Operand::Vector(items) => {
                 let span = self.emitter.here();
-                ast::Operand::Vector(self.operands(items)?, span)
+                ast::Operand::Vector(self.operands(items)?.into(), span)
             }
             Operand::Pair(items) => ast::Operand::Pair(Box::new([self.operand(&items[0])?, self.operand(&items[1])?])),
             Operand::Sink => ast::Operand::Sink(self.emitter.here()),

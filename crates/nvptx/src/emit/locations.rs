@@ -66,7 +66,7 @@ impl Body<'_, '_> {
         }
         self.location = location;
         let found = location.map_or_else(Vec::new, |location| self.emitter.locations(location));
-        self.out.extend(found.into_iter().map(Statement::Loc));
+        self.out.extend(found.into_iter().map(|loc| Statement::Loc(Box::new(loc))));
     }
 
     /// The line where the function starts.
@@ -78,7 +78,7 @@ impl Body<'_, '_> {
         let line = node.int("line").and_then(|line| u32::try_from(line).ok()).filter(|&line| line > 0);
         if let Some((line, file)) = line.zip(lines.file_of(ir, subprogram)) {
             let span = self.emitter.place();
-            self.out.push(Statement::Loc(Loc { file, line, column: 0, inlined: None, span }));
+            self.out.push(Statement::Loc(Box::new(Loc { file, line, column: 0, inlined: None, span })));
         }
     }
 }

@@ -9,13 +9,26 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
         state = mix(state ^ u64::from_le_bytes(*word));
         rest = tail;
     }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    mix(state ^ u64::from_le_bytes(last))
+    mix(state ^ few(rest))
+}
+
+/// Fewer than eight bytes as a number, each of them somewhere in it: texts of one length have the same number only if
+/// they are the same.
+#[inline]
+pub(super) fn few(bytes: &[u8]) -> u64 {
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
+    }
+    match *bytes {
+        [] => 0,
+        [first] => u64::from(first),
+        [first, .., last] => u64::from(first) | u64::from(bytes[bytes.len() / 2]) << 8 | u64::from(last) << 16,
+    }
 }
 
 /// One multiply-and-fold round of [`hash`].
-fn mix(value: u64) -> u64 {
+#[inline]
+pub(super) fn mix(value: u64) -> u64 {
     let wide = u128::from(value ^ 0xA076_1D64_78BD_642F) * u128::from(0xE703_7ED1_A0B4_28DBu64);
     (wide as u64) ^ ((wide >> 64) as u64)
 }

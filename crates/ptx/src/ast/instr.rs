@@ -170,12 +170,12 @@ impl Instruction {
             return None;
         }
         let (rets, rest) = match self.operands.as_slice() {
-            [Operand::List(rets, _), rest @ ..] => (rets.as_slice(), rest),
+            [Operand::List(rets, _), rest @ ..] => (&rets[..], rest),
             rest => (&[][..], rest),
         };
         let (callee, rest) = rest.split_first()?;
         let (args, rest) = match rest {
-            [Operand::List(args, _), rest @ ..] => (args.as_slice(), rest),
+            [Operand::List(args, _), rest @ ..] => (&args[..], rest),
             rest => (&[][..], rest),
         };
         let prototype = rest.first().and_then(Operand::name);

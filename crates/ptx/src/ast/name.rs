@@ -1,6 +1,6 @@
 //! Source spans, interned names and the symbol table of a module.
 
-use super::hash::hash;
+use super::hash::{few, hash, mix};
 
 /// A byte range of the source text.
 ///
@@ -69,8 +69,39 @@ pub struct Name {
 pub struct SymbolTable {
     text: String,
     ends: Vec<u32>,
-    hashes: Vec<u32>,
-    slots: Vec<u32>,
+    slots: Vec<Slot>,
+}
+
+/// A place of the hash table: of which name it is, and what that is looked up by. Names of up to eight bytes, which most
+/// are, are the same where their words and lengths are.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// The name itself where it fits, else its hash.
+    word: u64,
+    len: u32,
+    /// [`FREE`] where no name stands here.
+    id: u32,
+}
+
+impl Slot {
+    const FREE: Slot = Slot { word: 0, len: 0, id: FREE };
+
+    /// Of a name that has no id yet.
+    #[inline]
+    fn of(name: &str) -> Slot {
+        let bytes = name.as_bytes();
+        let word = match bytes.len() {
+            0..8 => few(bytes),
+            _ => bytes.try_into().map_or_else(|_| hash(bytes), u64::from_le_bytes),
+        };
+        Slot { word, len: bytes.len() as u32, id: FREE }
+    }
+
+    /// Where a table of this many slots, a power of two, is searched from.
+    #[inline]
+    fn start(self, slots: usize) -> usize {
+        mix(self.word ^ u64::from(self.len)) as usize & (slots - 1)
+    }
 }
 
 const FREE: u32 = u32::MAX;
@@ -108,12 +139,13 @@ impl SymbolTable {
     }
 
     /// The id of `name`, if it occurs in the module.
+    #[inline]
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Sym> {
         if self.slots.is_empty() {
             return None;
         }
-        let id = self.slots[self.probe(name, hash(name.as_bytes()) as u32)];
+        let Slot { id, .. } = self.slots[self.probe(name, Slot::of(name))];
         (id != FREE).then_some(Sym(id))
     }
 
@@ -122,16 +154,16 @@ impl SymbolTable {
         if (self.ends.len() + 1) * 2 > self.slots.len() {
             self.grow();
         }
-        let hash = hash(name.as_bytes()) as u32;
-        let slot = self.probe(name, hash);
-        if self.slots[slot] != FREE {
-            return Sym(self.slots[slot]);
+        let new = Slot::of(name);
+        let slot = self.probe(name, new);
+        let Slot { id, .. } = self.slots[slot];
+        if id != FREE {
+            return Sym(id);
         }
         let id = self.ends.len() as u32;
         self.text.push_str(name);
         self.ends.push(self.text.len() as u32);
-        self.hashes.push(hash);
-        self.slots[slot] = id;
+        self.slots[slot] = Slot { id, ..new };
         Sym(id)
     }
 
@@ -149,29 +181,32 @@ impl SymbolTable {
         Some((stem, digits.parse().ok()?))
     }
 
+    #[cold]
     fn grow(&mut self) {
         let size = (self.slots.len() * 2).max(256);
-        self.slots = vec![FREE; size];
-        for (id, &hash) in self.hashes.iter().enumerate() {
-            let mut slot = hash as usize & (size - 1);
-            while self.slots[slot] != FREE {
-                slot = (slot + 1) & (size - 1);
+        let old = std::mem::replace(&mut self.slots, vec![Slot::FREE; size]);
+        for taken in old.into_iter().filter(|slot| slot.id != FREE) {
+            let mut at = taken.start(size);
+            while self.slots[at].id != FREE {
+                at = (at + 1) & (size - 1);
             }
-            self.slots[slot] = id as u32;
+            self.slots[at] = taken;
         }
     }
 
     /// The slot of `name`, or the free slot where it belongs; the table is at
     /// most half full.
-    fn probe(&self, name: &str, hash: u32) -> usize {
+    #[inline]
+    fn probe(&self, name: &str, wanted: Slot) -> usize {
         let mask = self.slots.len() - 1;
-        let mut slot = hash as usize & mask;
+        let mut at = wanted.start(self.slots.len());
         loop {
-            let id = self.slots[slot];
-            if id == FREE || (self.hashes[id as usize] == hash && self.text(Sym(id)) == name) {
-                return slot;
+            let slot = self.slots[at];
+            let alike = (slot.word, slot.len) == (wanted.word, wanted.len);
+            if slot.id == FREE || (alike && (name.len() <= 8 || self.text(Sym(slot.id)) == name)) {
+                return at;
             }
-            slot = (slot + 1) & mask;
+            at = (at + 1) & mask;
         }
     }
 }

@@ -127,9 +127,9 @@ pub enum Operand {
     /// `_`: a result that is thrown away, or an absent source.
     Sink(Span),
     /// `{a, b, c, d}`
-    Vector(Vec<Operand>, Span),
+    Vector(Box<[Operand]>, Span),
     /// `(a, b)`: results or arguments of a call.
-    List(Vec<Operand>, Span),
+    List(Box<[Operand]>, Span),
     /// `a|b`: two results.
     Pair(Box<[Operand; 2]>),
     /// `[…]`

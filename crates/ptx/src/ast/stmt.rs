@@ -28,7 +28,7 @@ pub enum Statement {
     /// A nested scope.
     Block(Block),
     /// `.loc`
-    Loc(Loc),
+    Loc(Box<Loc>),
     /// `.pragma "…", "…";`
     Pragma(Vec<String>),
     /// `label: .callprototype (rets) _ (params);`

@@ -1,17 +1,32 @@
 //! Instructions against the grammar: modifiers, operands, version and target.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use super::Checker;
+use super::names::{Names, Registers};
 use super::operands::Fault;
 use crate::ast::{Instruction, Modifier, Operand, Span};
 use crate::diag::{Diagnostic, Rule};
 use crate::grammar::{self, Fit, Need, Selection};
 
+/// What is known of an opcode with its modifiers.
+pub(super) struct Head {
+    /// What the grammar says of them.
+    selection: Selection,
+    /// Operands that fit the module's version and target too, if they are all registers: those that were last seen.
+    fitting: Cell<Registers>,
+}
+
 impl<'m> Checker<'m> {
     /// Checks an instruction whose modifiers are all known. Operands are
     /// looked at only where all their names mean something.
-    pub(super) fn grammar(&mut self, instruction: &'m Instruction, names_are_good: bool) {
-        let selection = self.selection(instruction);
-        let fits = match &*selection {
+    pub(super) fn grammar(&mut self, instruction: &'m Instruction, names: Names) {
+        let head = self.head_of(instruction);
+        if names == Names::Defined(head.fitting.get()) && head.fitting.get() != Registers::OTHERS {
+            return;
+        }
+        let fits = match &head.selection {
             Selection::Fits(fits) => fits,
             Selection::Misses(miss) => {
                 let diagnostic = self.explain(instruction, miss);
@@ -21,7 +36,9 @@ impl<'m> Checker<'m> {
         let mut lacking = None;
         let mut worst: Option<Fault> = None;
         for fit in fits {
-            if names_are_good && let Err(fault) = self.operands_fit(instruction, fit.form) {
+            if names != Names::Undefined
+                && let Err(fault) = self.operands_fit(instruction, fit)
+            {
                 if worst.as_ref().is_none_or(|seen| fault.says_more_than(seen)) {
                     worst = Some(fault);
                 }
@@ -31,6 +48,9 @@ impl<'m> Checker<'m> {
                 None => {
                     let versions = fit.needs.iter().map(|(_, need)| need.version);
                     self.least_version = versions.fold(self.least_version, Ord::max);
+                    if let Names::Defined(registers) = names {
+                        head.fitting.set(registers);
+                    }
                     return self.specials(instruction);
                 }
                 Some(need) => lacking = lacking.or(Some((fit, need))),
@@ -56,11 +76,11 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// The forms for an instruction; modules repeat few heads many times.
-    fn selection(&mut self, instruction: &Instruction) -> std::rc::Rc<Selection> {
-        let key = (instruction.opcode, instruction.modifiers.clone());
-        let make = || std::rc::Rc::new(Selection::of(instruction));
-        std::rc::Rc::clone(self.selections.entry(key).or_insert_with(make))
+    /// What is known of an instruction's opcode with its modifiers; modules repeat few of them many times.
+    fn head_of(&mut self, instruction: &'m Instruction) -> Rc<Head> {
+        let key = (instruction.opcode, instruction.modifiers.as_slice());
+        let make = || Rc::new(Head { selection: Selection::of(instruction), fitting: Cell::new(Registers::OTHERS) });
+        Rc::clone(self.heads.entry(key).or_insert_with(make))
     }
 
     /// What a form needs and the module does not have, with the modifier that

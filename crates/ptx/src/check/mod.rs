@@ -26,13 +26,15 @@ mod variables;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+
+use grammar::Head;
+use names::Names;
 
 use crate::ast::{
     AddressBase, Block, Function, Instruction, Modifier, Module, Opcode, RegisterDecl, ScalarType, Span, Statement, Sym,
 };
 use crate::diag::{Diagnostic, Rule};
-use crate::grammar::{Selection, Target, versions};
+use crate::grammar::{Target, versions};
 use crate::parse::MAX_ERRORS;
 use crate::scope::{Binding, Duplicate, Scopes};
 use crate::suggest::closest;
@@ -78,7 +80,7 @@ fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {
         module,
         scopes,
         target: module.target.first().and_then(|name| Target::from_name(name)),
-        selections: FxHashMap::default(),
+        heads: FxHashMap::default(),
         first_places: first_places(module),
         first_functions: FxHashMap::default(),
         current: None,
@@ -123,7 +125,7 @@ struct Checker<'m> {
     /// The first word of `.target`, if it is a target.
     target: Option<Target>,
     /// What the grammar says about the heads seen so far.
-    selections: FxHashMap<(Opcode, SmallVec<[Modifier; 5]>), Rc<Selection>>,
+    heads: FxHashMap<(Opcode, &'m [Modifier]), Rc<Head>>,
     /// Where each file-level name is declared first.
     first_places: FxHashMap<Sym, u32>,
     /// Of each name the first function that has been checked.
@@ -190,10 +192,13 @@ impl<'m> Checker<'m> {
 
     fn statements(&mut self, block: &'m Block) {
         for statement in &block.statements {
+            if let Statement::Instruction(instruction) = statement {
+                self.instruction(instruction);
+                continue;
+            }
             let duplicates = self.scopes.declare(statement);
             self.duplicates(&duplicates);
             match statement {
-                Statement::Instruction(instruction) => self.instruction(instruction),
                 Statement::Block(inner) => {
                     let duplicates = self.scopes.enter_block(inner);
                     self.duplicates(&duplicates);
@@ -214,11 +219,11 @@ impl<'m> Checker<'m> {
     /// when all modifiers do.
     fn instruction(&mut self, instruction: &'m Instruction) {
         let known = self.modifiers(instruction);
-        let named = self.names(instruction);
+        let names = self.names(instruction);
         if known {
-            self.grammar(instruction, named);
+            self.grammar(instruction, names);
         }
-        if named {
+        if names != Names::Undefined {
             self.parameter_access(instruction);
         }
     }

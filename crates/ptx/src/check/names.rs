@@ -6,8 +6,40 @@ use crate::ast::{
     Statement, SymbolTable, TargetList, TypeClass,
 };
 use crate::diag::{Diagnostic, Rule};
-use crate::scope::Binding;
+use crate::scope::{Binding, Register};
 use crate::suggest::closest;
+
+/// What the names of an instruction are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Names {
+    /// One means nothing.
+    Undefined,
+    /// All mean something.
+    Defined(Registers),
+}
+
+/// The types of an instruction's operands, where each is a register by itself and they are few: then they alone say
+/// whether the operands fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Registers(Option<u64>);
+
+impl Registers {
+    /// No operands.
+    const NONE: Registers = Registers(Some(0));
+    /// Operands that are not registers, or many.
+    pub(super) const OTHERS: Registers = Registers(None);
+
+    /// With one more operand, which is a name.
+    fn and(self, binding: Option<Binding<'_>>) -> Registers {
+        match (self.0, binding) {
+            (Some(types), Some(Binding::Register(Register { ty, vector: None, .. }))) if types >> 48 == 0 => {
+                // Not 0, which is no operand.
+                Registers(Some(types << 16 | (ty as u64 + 1)))
+            }
+            _ => Registers::OTHERS,
+        }
+    }
+}
 
 impl<'m> Checker<'m> {
     /// Reports modifiers that PTX does not have; true if there are none.
@@ -27,8 +59,8 @@ impl<'m> Checker<'m> {
         known
     }
 
-    /// Checks the names of an instruction; false when one is undefined.
-    pub(super) fn names(&mut self, instruction: &'m Instruction) -> bool {
+    /// Checks the names of an instruction.
+    pub(super) fn names(&mut self, instruction: &'m Instruction) -> Names {
         self.expected = match instruction.opcode {
             Opcode::Bra => "label",
             Opcode::Call => "function or variable",
@@ -38,16 +70,27 @@ impl<'m> Checker<'m> {
         if let Some(guard) = instruction.guard {
             good &= self.guard(guard.pred);
         }
-        good &= self.operands(&instruction.operands);
-        if good {
-            match instruction.opcode {
-                Opcode::Bra => self.branch(instruction),
-                Opcode::Brx => self.indexed_branch(instruction),
-                Opcode::Call => self.call(instruction),
-                _ => {}
-            }
+        let mut registers = Registers::NONE;
+        for operand in &instruction.operands {
+            let Operand::Name(name) = operand else {
+                good &= self.operand(operand);
+                registers = Registers::OTHERS;
+                continue;
+            };
+            let binding = self.resolve(*name);
+            good &= binding.is_some();
+            registers = registers.and(binding);
         }
-        good
+        if !good {
+            return Names::Undefined;
+        }
+        match instruction.opcode {
+            Opcode::Bra => self.branch(instruction),
+            Opcode::Brx => self.indexed_branch(instruction),
+            Opcode::Call => self.call(instruction),
+            _ => {}
+        }
+        Names::Defined(registers)
     }
 
     fn guard(&mut self, name: Name) -> bool {
@@ -209,16 +252,22 @@ impl<'m> Checker<'m> {
     /// What a name means; reports it, once per function, when it means nothing.
     pub(super) fn resolve(&mut self, name: Name) -> Option<Binding<'m>> {
         let found = self.scopes.lookup(name.sym);
-        if let Some(binding @ (Binding::Function(_) | Binding::Variable(_))) = &found
-            && self.first_place(name.sym).is_some_and(|place| place > name.span.start)
-            && binding.declared().is_some_and(|declared| declared.span.start > name.span.start)
-        {
-            self.used_too_early(name, binding);
-        }
-        let seen = &mut self.seen[name.sym.index()];
-        if found.is_none() && *seen != self.function + 1 {
-            *seen = self.function + 1;
-            self.undefined(name);
+        match &found {
+            Some(binding @ (Binding::Function(_) | Binding::Variable(_))) => {
+                if self.first_place(name.sym).is_some_and(|place| place > name.span.start)
+                    && binding.declared().is_some_and(|declared| declared.span.start > name.span.start)
+                {
+                    self.used_too_early(name, binding);
+                }
+            }
+            Some(_) => {}
+            None => {
+                let seen = &mut self.seen[name.sym.index()];
+                if *seen != self.function + 1 {
+                    *seen = self.function + 1;
+                    self.undefined(name);
+                }
+            }
         }
         found
     }

@@ -5,7 +5,7 @@ use crate::ast::{
     Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Space, Span, SpecialReg,
     TypeClass, VectorLen, Word,
 };
-use crate::grammar::{self, Bounds, Constants, Count, Form, Kind, OperandSpec, Ty};
+use crate::grammar::{self, Bounds, Constants, Count, Fit, Kind, OperandSpec, Ty};
 use crate::scope::{Binding, Register};
 
 /// Why the operands do not fit a form.
@@ -96,7 +96,7 @@ pub(super) type Fits = Result<(), (Span, Problem)>;
 /// The instruction at hand, for types that come from it.
 pub(super) struct Context<'i> {
     pub(super) instruction: &'i Instruction,
-    types: smallvec::SmallVec<[ScalarType; 4]>,
+    types: &'i [ScalarType],
 }
 
 impl Context<'_> {
@@ -122,19 +122,15 @@ impl Context<'_> {
 }
 
 impl<'m> Checker<'m> {
-    /// Checks the operands of an instruction against a form.
-    pub(super) fn operands_fit(&self, instruction: &'m Instruction, form: &Form) -> Result<(), Fault> {
-        let present = |spec: &&OperandSpec| {
-            spec.with.is_empty() || spec.with.iter().any(|modifier| instruction.modifiers.contains(modifier))
-        };
-        let specs = || form.operands.iter().filter(present);
+    /// Checks the operands of an instruction against a form that its modifiers fit.
+    pub(super) fn operands_fit(&self, instruction: &'m Instruction, fit: &Fit) -> Result<(), Fault> {
         let found = instruction.operands.len();
-        let (most, least) = (specs().count(), specs().filter(|spec| !spec.optional).count());
-        if found < least || (found > most && !form.open) {
+        let least = || fit.operands.iter().filter(|spec| !spec.optional).count();
+        if (found < fit.operands.len() && found < least()) || (found > fit.operands.len() && !fit.form.open) {
             return Err(Fault { place: 0, span: instruction.span, problem: Problem::Count });
         }
-        let context = Context { instruction, types: instruction.types().collect() };
-        for (at, (operand, spec)) in instruction.operands.iter().zip(specs()).enumerate() {
+        let context = Context { instruction, types: &fit.types };
+        for (at, (operand, spec)) in instruction.operands.iter().zip(&fit.operands).enumerate() {
             self.operand_fits(&context, operand, spec).map_err(|(span, problem)| Fault {
                 place: at + 1,
                 span,

@@ -126,6 +126,13 @@ pub(crate) struct OperandSpec {
     pub(crate) pair: Option<(Ty, bool)>,
 }
 
+impl OperandSpec {
+    /// True if the operand is there where an instruction has these modifiers.
+    pub(crate) fn stands_with(&self, modifiers: &[Modifier]) -> bool {
+        self.with.is_empty() || self.with.iter().any(|modifier| modifiers.contains(modifier))
+    }
+}
+
 /// Which constants may stand in a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {

@@ -2,8 +2,10 @@
 //! at the order of modifiers, except that types, state spaces and layouts
 //! stand in their order; neither do we.
 
-use super::{Choice, ComboRule, Effect, Form, InstructionSpec, Need, Slot, instructions};
-use crate::ast::{Instruction, Modifier, Word};
+use smallvec::SmallVec;
+
+use super::{Choice, ComboRule, Effect, Form, InstructionSpec, Need, OperandSpec, Slot, instructions};
+use crate::ast::{Instruction, Modifier, ScalarType, Word};
 
 /// What the grammar says about an opcode with its modifiers.
 #[derive(Debug)]
@@ -22,6 +24,10 @@ pub(crate) struct Fit {
     /// The need of the form, of its modifiers and of their combinations, each
     /// with the modifier that has it.
     pub(crate) needs: Vec<(Option<Modifier>, &'static Need)>,
+    /// The operands of the form that stand beside these modifiers.
+    pub(crate) operands: Vec<&'static OperandSpec>,
+    /// The types among the modifiers.
+    pub(crate) types: SmallVec<[ScalarType; 4]>,
 }
 
 /// Why no form fits.
@@ -58,9 +64,10 @@ impl Selection {
         let mut best: Option<(u32, Miss)> = None;
         for form in spec.forms.iter() {
             let attempt = match attempt(spec, form, modifiers) {
-                Attempt::Fits(choices) => match fit(spec, form, &choices, modifiers) {
-                    Ok(fit) => {
-                        fits.push(fit);
+                Attempt::Fits(choices) => match needs(spec, form, &choices, modifiers) {
+                    Ok(needs) => {
+                        let operands = form.operands.iter().filter(|operand| operand.stands_with(modifiers)).collect();
+                        fits.push(Fit { form, spec, needs, operands, types: instruction.types().collect() });
                         continue;
                     }
                     Err(rule) => (0, Miss::Rule { spec, rule }),
@@ -141,12 +148,12 @@ fn attempt(spec: &'static InstructionSpec, form: &'static Form, modifiers: &[Mod
 }
 
 /// Applies the rules about combinations and collects what is needed.
-fn fit(
+fn needs(
     spec: &'static InstructionSpec,
     form: &'static Form,
     choices: &[&'static Choice],
     modifiers: &[Modifier],
-) -> Result<Fit, &'static ComboRule> {
+) -> Result<Vec<(Option<Modifier>, &'static Need)>, &'static ComboRule> {
     let mut needs = vec![(None, &*form.need)];
     needs.extend(choices.iter().map(|choice| (Some(choice.modifier), &*choice.need)));
     for rule in spec.rules.iter() {
@@ -161,5 +168,5 @@ fn fit(
         }
     }
     needs.retain(|(_, need)| !need.is_nothing());
-    Ok(Fit { form, spec, needs })
+    Ok(needs)
 }

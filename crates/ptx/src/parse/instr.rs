@@ -2,13 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::{Failed, Parse, Parser};
-use crate::ast::{
-    Address, AddressBase, Guard, Instruction, Modifier, Name, Opcode, Operand, Selector, Span, SpecialReg,
-};
+use super::head::Head;
+use super::{Parse, Parser};
+use crate::ast::{Address, AddressBase, Guard, Instruction, Name, Opcode, Operand, Selector, Span, SpecialReg};
 use crate::diag::Diagnostic;
 use crate::lexer::Token;
-use crate::suggest::closest;
 
 impl Parser<'_> {
     /// Takes `@%p` or `@!%p`.
@@ -18,76 +16,40 @@ impl Parser<'_> {
         Ok(Guard { pred: self.name("a predicate register")?, negated })
     }
 
-    /// Takes the rest of an instruction whose opcode, `text` at `opcode_at`,
-    /// has just been taken; `start` is where its guard or opcode stands.
+    /// Takes the rest of an instruction whose head, which begins at `opcode_at`, has just been taken; `start` is where
+    /// its guard or opcode stands.
     pub(super) fn instruction(
         &mut self,
+        head: Head,
         guard: Option<Guard>,
-        text: &str,
         start: Span,
         opcode_at: Span,
-    ) -> Parse<Instruction> {
-        let opcode = match Opcode::from_name(text) {
-            Some(opcode) => opcode,
-            None => return Err(self.unknown_opcode(text, opcode_at)),
-        };
-        let mut modifiers = SmallVec::new();
-        while self.token == Token::Dot {
-            modifiers.push(self.modifier());
-        }
+    ) -> Parse<Box<Instruction>> {
+        let Head { opcode, modifiers } = head;
         let opcode_span = self.since(opcode_at);
-        let mut operands = SmallVec::new();
+        let operands = SmallVec::new();
+        // In its place from the start: it is large to be moved.
+        let mut made = Box::new(Instruction { guard, opcode, modifiers, operands, span: start, opcode_span });
         if !matches!(self.token, Token::Semicolon | Token::RightBrace) {
-            operands.push(self.operand(opcode)?);
+            self.operand(opcode, &mut made.operands)?;
             while self.eat(Token::Comma) {
-                operands.push(self.operand(opcode)?);
+                self.operand(opcode, &mut made.operands)?;
             }
         }
-        if !operands.is_empty() && self.starts_operand() && !self.after_line_break() {
+        if !made.operands.is_empty() && self.starts_operand() && !self.after_line_break() {
             return Err(self.unexpected("`,` or `;`"));
         }
-        let instruction = Instruction { guard, opcode, modifiers, operands, span: self.since(start), opcode_span };
+        made.span = self.since(start);
         self.expect_semicolon()?;
         if opcode == Opcode::Call {
-            self.call_shape(&instruction)?;
+            self.call_shape(&made)?;
         }
-        Ok(instruction)
+        Ok(made)
     }
 
     /// True if an operand may start here.
     fn starts_operand(&self) -> bool {
         matches!(self.token, Token::Ident | Token::Number | Token::Float | Token::LeftBracket | Token::LeftBrace)
-    }
-
-    /// Reports a word that stands where an instruction should, and is none.
-    #[cold]
-    fn unknown_opcode(&mut self, text: &str, at: Span) -> Failed {
-        let shown = super::shorten(text);
-        let unknown = Diagnostic::new(at, format!("unknown instruction `{shown}`")).label("not a PTX instruction");
-        let diagnostic = match closest(text, Opcode::ALL.iter().map(|op| op.as_str())) {
-            _ if text.starts_with('%') && self.token == Token::Ident => {
-                Diagnostic::new(at, format!("`{shown}` is no instruction, and a guard starts with `@`"))
-                    .help(format!("write `@{shown}`"))
-            }
-            _ if self.token == Token::Equals => Diagnostic::new(self.span, "PTX has no assignment with `=`")
-                .help("write the result as the first operand: `add.s32 %r1, %r2, %r3;`"),
-            Some(near) => unknown.help(format!("did you mean `{near}`?")),
-            None if self.after_line_break() => {
-                self.lost_declarations = true;
-                unknown.help(format!("a label is written `{shown}:`"))
-            }
-            None => unknown,
-        };
-        self.error(diagnostic);
-        Failed
-    }
-
-    /// Takes one modifier, its dot included.
-    fn modifier(&mut self) -> Modifier {
-        let text = &self.slice()[1..];
-        let modifier = Modifier::from_name(text).unwrap_or_else(|| Modifier::Other(self.intern_text(text)));
-        self.bump();
-        modifier
     }
 
     /// A call is `[(rets),] callee [, (args) [, prototype]]`.
@@ -109,28 +71,49 @@ impl Parser<'_> {
     }
 
     /// Takes an operand, with its second half when it is `a|b`.
-    fn operand(&mut self, opcode: Opcode) -> Parse<Operand> {
-        if opcode == Opcode::Call && self.token == Token::LeftParen {
-            return self.list();
-        }
-        let first = match (opcode, self.token) {
-            (Opcode::Ld | Opcode::Ldu | Opcode::St, Token::Ident) if self.next_is(Token::LeftBracket) => {
-                self.array_item()?
+    #[inline]
+    fn operand(&mut self, opcode: Opcode, out: &mut SmallVec<[Operand; 4]>) -> Parse<()> {
+        let may_be_item = matches!(opcode, Opcode::Ld | Opcode::Ldu | Opcode::St);
+        if self.token == Token::Ident && !may_be_item && self.slice() != "WARP_SZ" {
+            // What most operands are.
+            let (name, special) = self.named();
+            if matches!(self.token, Token::Comma | Token::Semicolon) && special.is_none() {
+                out.push(Operand::Name(name));
+                return Ok(());
             }
+            let first = self.named_operand(name, special)?;
+            return self.second_half(first, out);
+        }
+        let first = match self.token {
+            Token::LeftParen if opcode == Opcode::Call => {
+                out.push(self.list()?);
+                return Ok(());
+            }
+            Token::Ident if may_be_item && self.next_is(Token::LeftBracket) => self.array_item()?,
             _ => self.single_operand()?,
         };
+        self.second_half(first, out)
+    }
+
+    /// Takes `|b` behind an operand, where it stands.
+    fn second_half(&mut self, first: Operand, out: &mut SmallVec<[Operand; 4]>) -> Parse<()> {
         if self.token != Token::Or || matches!(first, Operand::Imm(..)) {
-            return Ok(first);
+            out.push(first);
+            return Ok(());
         }
         self.bump();
         let second = self.single_operand()?;
-        Ok(Operand::Pair(Box::new([first, second])))
+        out.push(Operand::Pair(Box::new([first, second])));
+        Ok(())
     }
 
     fn single_operand(&mut self) -> Parse<Operand> {
         let start = self.span;
         match self.token {
-            Token::Ident if self.slice() != "WARP_SZ" => self.named_operand(),
+            Token::Ident if self.slice() != "WARP_SZ" => {
+                let (name, special) = self.named();
+                self.named_operand(name, special)
+            }
             Token::LeftBracket => self.address(),
             Token::LeftBrace => self.vector(),
             Token::Underscore => {
@@ -151,7 +134,8 @@ impl Parser<'_> {
         let (sign, start) = (self.token, self.span);
         if self.next_is_name() {
             self.bump();
-            let inner = Box::new(self.named_operand()?);
+            let (name, special) = self.named();
+            let inner = Box::new(self.named_operand(name, special)?);
             let span = self.since(start);
             return Ok(if sign == Token::Not { Operand::Not(inner, span) } else { Operand::Neg(inner, span) });
         }
@@ -186,13 +170,18 @@ impl Parser<'_> {
         ahead.next() == Some(Ok(Token::Ident)) && ahead.slice() != "WARP_SZ"
     }
 
-    /// A name with what may follow it: a component, an offset or an index.
-    fn named_operand(&mut self) -> Parse<Operand> {
+    /// Takes the name of an operand; gives the special register that it spells, too.
+    #[inline]
+    fn named(&mut self) -> (Name, Option<SpecialReg>) {
         let name = Name { sym: self.intern(), span: self.span };
         let special = self.special(name.sym);
         self.bump();
+        (name, special)
+    }
+
+    /// A name with what may follow it: a component, an offset or an index.
+    fn named_operand(&mut self, name: Name, special: Option<SpecialReg>) -> Parse<Operand> {
         match self.token {
-            Token::Comma | Token::Semicolon if special.is_none() => Ok(Operand::Name(name)),
             Token::Dot => {
                 let part = self.selector()?;
                 let span = self.since(name.span);
@@ -240,7 +229,7 @@ impl Parser<'_> {
             return Err(self.unexpected("`,` or `}`"));
         }
         self.bump();
-        Ok(Operand::Vector(items, self.since(start)))
+        Ok(Operand::Vector(items.into(), self.since(start)))
     }
 
     /// An element of a vector, which no address is.
@@ -260,7 +249,7 @@ impl Parser<'_> {
             return Err(self.unexpected("`,` or `)`"));
         }
         self.bump();
-        Ok(Operand::List(items, self.since(start)))
+        Ok(Operand::List(items.into(), self.since(start)))
     }
 
     /// `[base + offset, …]`

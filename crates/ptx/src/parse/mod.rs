@@ -7,18 +7,21 @@
 //! | `debug` | `.file`, `.section`, `.loc` |
 //! | `decl` | variables, parameters, initial values, registers |
 //! | `stmt` | function bodies |
+//! | `head` | opcodes with their modifiers |
 //! | `instr` | instructions and operands |
 //! | `expr` | constant expressions |
 
 mod debug;
 mod decl;
 mod expr;
+mod head;
 mod instr;
 mod item;
 mod stmt;
 
 use logos::Logos;
 
+use head::Heads;
 use item::Header;
 
 use crate::ast::{Imm, Item, Module, Name, Span, SpecialReg, Statement, Sym, SymbolTable};
@@ -127,6 +130,10 @@ struct Parser<'s> {
     known: usize,
     /// For each symbol of this text: the special register that it spells.
     specials: Vec<Option<SpecialReg>>,
+    /// The heads of instructions seen so far.
+    heads: Heads<'s>,
+    /// Up to where the lines of bodies have been counted in the text.
+    counted_to: usize,
     errors: Vec<Diagnostic>,
     unreported: usize,
     depth: u32,
@@ -152,6 +159,8 @@ impl<'s> Parser<'s> {
             known: symbols.len(),
             symbols,
             specials: Vec::new(),
+            heads: Heads::default(),
+            counted_to: 0,
             errors: Vec::new(),
             unreported: 0,
             depth: 0,
@@ -192,6 +201,13 @@ impl<'s> Parser<'s> {
         };
     }
 
+    /// Takes the current token and the `bytes` behind it, which are known to be whole tokens.
+    fn bump_by(&mut self, bytes: usize) {
+        self.lexer.bump(bytes);
+        self.span.end += bytes as u32;
+        self.bump();
+    }
+
     #[cold]
     fn lexical_error(&mut self, error: LexError) {
         let diagnostic = match error {
@@ -214,7 +230,7 @@ impl<'s> Parser<'s> {
 
     /// The text of the current token.
     fn slice(&self) -> &'s str {
-        &self.text[self.within_text(self.span.start)..self.within_text(self.span.end)]
+        self.lexer.slice()
     }
 
     /// A place as an index into the text.
@@ -370,7 +386,14 @@ impl<'s> Parser<'s> {
     }
 
     /// Interns a name.
+    #[inline]
     fn intern_text(&mut self, text: &str) -> Sym {
+        // Most names have occurred before.
+        self.symbols.get(text).unwrap_or_else(|| self.new_symbol(text))
+    }
+
+    #[cold]
+    fn new_symbol(&mut self, text: &str) -> Sym {
         let sym = self.symbols.intern(text);
         if sym.index() == self.known + self.specials.len() {
             self.specials.push(text.strip_prefix('%').and_then(SpecialReg::from_name));

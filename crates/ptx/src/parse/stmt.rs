@@ -15,19 +15,22 @@ impl Parser<'_> {
     }
 
     /// Lines to the one that a body's end stands on by itself, as compilers write it: there are hardly more statements.
-    fn lines_of_body(&self) -> usize {
-        /// Bytes of the text that are looked at: a text without such lines is not gone through for each function.
-        const MOST: usize = 1 << 18;
-        let rest = &self.text.as_bytes()[self.within_text(self.span.start)..];
-        let rest = &rest[..rest.len().min(MOST)];
-        let mut lines = 0;
-        for (at, _) in rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
-            if rest.get(at + 1) == Some(&b'}') {
-                return lines;
-            }
-            lines += 1;
+    /// None where the body before this one ended elsewhere, so that no line is counted for two bodies.
+    fn lines_of_body(&mut self) -> usize {
+        let start = self.within_text(self.span.start);
+        if start < self.counted_to {
+            return 0;
         }
-        lines
+        self.counted_to = self.text.len();
+        let mut place = start;
+        for (number, line) in self.text[start..].split('\n').enumerate() {
+            if number > 0 && line.starts_with('}') {
+                self.counted_to = place;
+                return number;
+            }
+            place += line.len() + 1;
+        }
+        0
     }
 
     /// Takes `{ … }`, and puts its statements behind those that there are.
@@ -85,17 +88,15 @@ impl Parser<'_> {
             Token::At => {
                 let start = self.span;
                 let guard = self.guard()?;
-                let (text, at) = (self.slice(), self.span);
+                let at = self.span;
                 if self.token != Token::Ident {
                     return Err(self.unexpected("an instruction"));
                 }
-                self.bump();
-                if self.token == Token::Colon {
+                let Some(head) = self.head()? else {
                     let help = "guard the instruction behind the label";
                     return self.fail(Diagnostic::new(at, "a label cannot have a guard").help(help));
-                }
-                let instruction = self.instruction(Some(guard), text, start, at)?;
-                out.push(Statement::Instruction(Box::new(instruction)));
+                };
+                out.push(Statement::Instruction(self.instruction(head, Some(guard), start, at)?));
                 Ok(())
             }
             Token::Dot => self.directive(out),
@@ -115,10 +116,8 @@ impl Parser<'_> {
     /// A label or an instruction: both start with a name.
     fn named_statement(&mut self, out: &mut Vec<Statement>) -> Parse<()> {
         let (text, at) = (self.slice(), self.span);
-        self.bump();
-        if self.token != Token::Colon {
-            let instruction = self.instruction(None, text, at, at)?;
-            out.push(Statement::Instruction(Box::new(instruction)));
+        if let Some(head) = self.head()? {
+            out.push(Statement::Instruction(self.instruction(head, None, at, at)?));
             return Ok(());
         }
         self.bump();
@@ -165,7 +164,7 @@ impl Parser<'_> {
                     return Err(failed);
                 }
             },
-            ".loc" => out.push(Statement::Loc(self.loc()?)),
+            ".loc" => out.push(Statement::Loc(Box::new(self.loc()?))),
             ".pragma" => out.push(Statement::Pragma(self.pragma()?)),
             _ if matches!(self.deciding_word(), ".entry" | ".func") => {
                 self.lost_declarations = true;

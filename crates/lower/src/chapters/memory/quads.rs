@@ -58,7 +58,7 @@ fn halves(
         return Err(unknown(cx, instruction));
     }
     let (low, high) = elements.split_at(half.count as usize);
-    Ok([low, high].map(|elements| ast::Operand::Vector(elements.to_vec(), whole.span())))
+    Ok([low, high].map(|elements| ast::Operand::Vector(elements.into(), whole.span())))
 }
 
 /// The access without its data. A generic address is one of global memory here: no other is 256 bits wide.
