@@ -7,7 +7,7 @@
 //! library asks for huge pages only where the environment tells it to (`glibc.malloc.hugetlb`), so that it is done here.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_void};
 
@@ -15,15 +15,10 @@ use libc::{c_int, c_void};
 const HUGE: usize = 2 << 20;
 /// Bytes from which a block is mapped on its own: the most that the C library takes.
 const MAPPED_FROM: c_int = 32 << 20;
-/// Bytes that the heap grows by. They are addresses until they are touched. What makes the heap grow, the C library may
-/// write before huge pages are asked for (it copies a block that grows), so that this is more than most compilations take.
-const AT_ONCE: c_int = 128 << 20;
+/// Bytes that the heap grows by. They are addresses until they are touched.
+const AT_ONCE: c_int = 32 << 20;
 /// Bytes of the block that makes the heap grow: more than what the C library takes at its start.
 const PROBE: usize = 256 << 10;
-
-/// Up to where the heap has been put on huge pages: nowhere is beyond it before it is prepared, nor where it is not what
-/// is expected.
-static ENLARGED_TO: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// Prepares the heap when it is called for the first time, which is before anything large was taken.
 #[inline]
@@ -60,11 +55,6 @@ fn enlarge_pages() {
         (block as usize, end as usize)
     };
     let (from, until) = (first.next_multiple_of(HUGE), end / HUGE * HUGE);
-    if first == 0 {
-        // So many addresses are not to be had: the heap grows by what is asked for.
-        // SAFETY: as in `keep`.
-        unsafe { libc::mallopt(libc::M_TOP_PAD, 0) };
-    }
     let is_in_heap = first != 0 && first < end && end - first < 2 * AT_ONCE as usize;
     if !is_in_heap || from >= until {
         return;
@@ -74,28 +64,5 @@ fn enlarge_pages() {
         // A block that nothing is done with need not be taken, the optimiser finds.
         black_box(libc::malloc((from - first).saturating_sub(2 * size_of::<usize>())));
         libc::madvise(from as *mut c_void, until - from, libc::MADV_HUGEPAGE);
-    }
-    ENLARGED_TO.store(until, Ordering::Relaxed);
-}
-
-/// Is told of each block that came from the C library, before anything is written there: with one that ends beyond the
-/// huge pages the heap has grown, unless the block is not in the heap at all.
-#[inline]
-pub(crate) fn follow(block: *mut u8, size: usize) {
-    if (block as usize).saturating_add(size) > ENLARGED_TO.load(Ordering::Relaxed) {
-        enlarge_growth();
-    }
-}
-
-/// Asks for huge pages in what the heap has grown by.
-#[cold]
-fn enlarge_growth() {
-    // SAFETY: it asks where the heap ends.
-    let end = unsafe { libc::sbrk(0) } as usize;
-    let until = end / HUGE * HUGE;
-    let from = ENLARGED_TO.fetch_max(until, Ordering::Relaxed);
-    if from < until {
-        // SAFETY: advice changes no byte of memory.
-        unsafe { libc::madvise(from as *mut c_void, until - from, libc::MADV_HUGEPAGE) };
     }
 }

@@ -113,7 +113,7 @@ impl Local {
             #[cfg(all(target_os = "linux", target_env = "gnu"))]
             heap::prepare();
             // SAFETY: the size is not zero.
-            let chunk = unsafe { from_system(Layout::from_size_align_unchecked(CHUNK, ALIGNMENT)) };
+            let chunk = unsafe { System.alloc(Layout::from_size_align_unchecked(CHUNK, ALIGNMENT)) };
             if chunk.is_null() {
                 return chunk;
             }
@@ -142,19 +142,6 @@ impl Local {
             self.freed[class.number].set(0);
         }
     }
-}
-
-/// A block of the system's.
-///
-/// # Safety
-/// As of [`GlobalAlloc::alloc`].
-#[inline]
-unsafe fn from_system(layout: Layout) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    let block = unsafe { System.alloc(layout) };
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    heap::follow(block, layout.size());
-    block
 }
 
 /// The lists that any thread may take.
@@ -215,7 +202,7 @@ unsafe impl GlobalAlloc for SizeClasses {
             return LOCAL.with(|local| local.take(class_of(layout.size())));
         }
         // SAFETY: the caller's promise.
-        unsafe { from_system(layout) }
+        unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -231,13 +218,8 @@ unsafe impl GlobalAlloc for SizeClasses {
         // SAFETY: the caller promises that the size is one of a layout.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         match (is_listed(layout), is_listed(new)) {
-            (false, false) => {
-                // SAFETY: the caller's promise, and that `alloc` took it from there.
-                let moved = unsafe { System.realloc(block, layout, size) };
-                #[cfg(all(target_os = "linux", target_env = "gnu"))]
-                heap::follow(moved, size);
-                return moved;
-            }
+            // SAFETY: the caller's promise, and that `alloc` took it from there.
+            (false, false) => return unsafe { System.realloc(block, layout, size) },
             (true, true) if class_of(layout.size()) == class_of(size) => return block,
             _ => {}
         }
