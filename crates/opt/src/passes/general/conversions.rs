@@ -2,7 +2,7 @@
 
 use super::bytes::extended_from;
 use super::{Cx, Rewrite, constant, mov, source, word};
-use oriole_isa::{Ffmt, Field, Ifmt, Opcode, Rnd, RndInt, Role};
+use oriole_isa::{Ffmt, Field, Ifmt, Opcode, PartB, Rnd, RndInt, Role};
 use oriole_ori::{BuildError, Inst, Operand};
 use rustc_apfloat::ieee::Single;
 use rustc_apfloat::{Float, Round, Status};
@@ -40,7 +40,7 @@ fn converted_by_arithmetic(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         Ifmt::S32 => (4, true),
         _ => return None,
     };
-    let rounded = matches!(inst.get(Field::RND), Rnd::RN | Rnd::RZ);
+    let rounded = matches!(inst.get(Field::RND), Rnd::RN | Rnd::RZ) && inst.get(Field::PART_B) == PartB::LOW;
     let is_whole = |(own, sign): (u32, bool)| own <= bytes && sign == signed || own < bytes && !sign;
     let whole = bytes == 4 || extended_from(cx, number).is_some_and(is_whole);
     if !(rounded && whole) || inst.get(Field::DST_FMT) != Ffmt::F32 {

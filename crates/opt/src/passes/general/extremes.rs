@@ -36,7 +36,7 @@ pub(super) fn of_three(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, 
         let alike = of_two.mods == inst.mods && source(of_two, Role::PA) == source(inst, Role::PA);
         let alone = source(of_two, Role::PD).is_none_or(|says| says == Operand::pt());
         let stable = cx.is_stable(x) && cx.is_stable(y);
-        orders(&[x, y]).find_map(|(x, y)| joined(cx, inst, opcode, [x, y, z]).filter(|_| alike && alone && stable))
+        joined(cx, inst, opcode, [x, y, z]).filter(|_| alike && alone && stable)
     }))
 }
 
@@ -58,5 +58,5 @@ fn joined(cx: &Cx<'_>, inst: &Inst, opcode: Opcode, [a, b, c]: [Operand; 3]) -> 
     let alone = source(inst, Role::PD).is_none_or(|says| says == Operand::pt());
     let mods = inst.settings().filter(|setting| KEPT.contains(&setting.field())).collect();
     let new = build(opcode, mods, &roles);
-    (known && alone && cx.is_legal(&new)).then(|| smallvec![new])
+    cx.legal_form(new).filter(|_| known && alone).map(|form| smallvec![form])
 }
