@@ -6,9 +6,9 @@
 //! after:   entrance, load 0 → [ x = MovPhi(load 0, load i+1); use x; next i; @again load i+1 ] ⟲
 //! ```
 //!
-//! A load goes right behind the last instruction that reads what it loaded the round before: no register more is needed for it, and between it and
-//! who reads it there is nearly a whole round. It happens where there is another round, by a guard, so that nothing is loaded that was
-//! not loaded before.
+//! The loads go right behind the last instruction that reads what they loaded the round before: no register more is needed for that, and between
+//! them and who reads it there is nearly a whole round. They happen where there is another round, by a guard, so that nothing is loaded
+//! that was not loaded before.
 
 mod cost;
 mod rotate;
