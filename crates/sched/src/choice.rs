@@ -133,6 +133,12 @@ impl Looked {
         in_order(&self.graph, self.lives.clone(), 0..self.insts.len() as u32).cycles
     }
 
+    /// Cycles that it takes at least, that of the last instruction among them: nothing is shorter than the longest way, or than an
+    /// instruction a cycle.
+    fn least(&self) -> u32 {
+        self.longest.max(self.insts.len() as u32)
+    }
+
     /// Orders of few registers, with one ahead of the others if it may be.
     pub(crate) fn few(&self, first: Option<Vec<u32>>) -> Few {
         let first = first.filter(|order| self.graph.allows(&ranks(order)));
@@ -232,6 +238,9 @@ impl Choice<'_> {
     /// A better order than that of the source, if there is one.
     fn better(&self, source: &Order, few: &mut Few) -> Option<Order> {
         if source.peak.is_within(self.limit) {
+            if source.cycles < self.looked.least() {
+                return None;
+            }
             let ranks: Vec<u32> = (0..source.insts.len() as u32).collect();
             return self.shortest(&ranks, ALL).ok().filter(|order| order.cycles < source.cycles);
         }
@@ -288,9 +297,7 @@ impl Choice<'_> {
             best.or(self.priced(order))
         };
         best = follow(best, low, ALL);
-        // Nothing is shorter than the longest way, or than an instruction a cycle.
-        let least = self.looked.longest.max(low.len() as u32);
-        if best.cycles as f32 <= LONG * least as f32 || self.windows.is_empty() {
+        if best.cycles as f32 <= LONG * self.looked.least() as f32 || self.windows.is_empty() {
             return best;
         }
         if let Some(late) = few.late(self.looked) {

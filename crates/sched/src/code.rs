@@ -11,6 +11,7 @@ use oriole_isa::{
 use oriole_ori::{CallSite, Callee, Function, InstFlags, MachineData, MachineError, MachineFunction, MachineId};
 use rustc_hash::FxHashSet;
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 /// A physical register of R, UR, P or UP, numbered over all four files.
 pub(crate) type Reg = u32;
@@ -24,6 +25,13 @@ pub(crate) const REGISTERS: usize = 349;
 pub(crate) fn reg_number(file: RegFile, number: u16) -> Option<Reg> {
     let (_, base, count) = BASES.get(file as usize)?;
     (number < *count).then(|| base + Reg::from(number))
+}
+
+/// The numbers of neighbouring registers of a file, as far as it has so many.
+pub(crate) fn reg_numbers(file: RegFile, first: u16, count: u8) -> Range<usize> {
+    let Some((_, base, all)) = BASES.get(file as usize) else { return 0..0 };
+    let number = |register: u16| *base as usize + usize::from(register.min(*all));
+    number(first)..number(first.saturating_add(u16::from(count)))
 }
 
 /// The register of a number; `None` for what is awaited like one.

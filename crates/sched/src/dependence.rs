@@ -85,9 +85,9 @@ struct Builder<'a, I, E> {
     graph: &'a mut E,
     regs: &'a mut ByRegister<RegState>,
     memory: MemoryOrder<'a>,
-    /// The last instruction that all later ones follow.
+    /// The last instruction that all later ones follow, and the first behind it.
     fence: Option<u32>,
-    since_fence: Vec<u32>,
+    behind_fence: u32,
     /// The last instruction with an effect on the warp's threads or the outside.
     effect: Option<u32>,
     of_warp: OfWarp,
@@ -116,15 +116,14 @@ pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister
 
 /// Tell `graph` of all edges of a block.
 pub(crate) fn find<I, E: Edges>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>, graph: &mut E) {
-    let (memory, since_fence) = (MemoryOrder::default(), Vec::new());
     let mut builder = Builder {
         ops,
         accesses,
         graph,
         regs,
-        memory,
+        memory: MemoryOrder::default(),
         fence: None,
-        since_fence,
+        behind_fence: 0,
         effect: None,
         of_warp: OfWarp::default(),
     };
@@ -169,16 +168,15 @@ impl<I, E: Edges> Builder<'_, I, E> {
             self.keep(fence, at, Cause::Behind);
         }
         if is_fence(op) {
-            for before in std::mem::take(&mut self.since_fence) {
+            for before in self.behind_fence..at {
                 self.keep(before, at, Cause::Ahead);
             }
-            self.fence = Some(at);
+            (self.fence, self.behind_fence) = (Some(at), at + 1);
             self.memory = MemoryOrder::default();
             self.effect = None;
             self.of_warp = OfWarp::default();
             return;
         }
-        self.since_fence.push(at);
         if op.has_order {
             if let Some(before) = self.effect {
                 self.keep(before, at, Cause::Effect);
@@ -198,10 +196,14 @@ impl<I, E: Edges> Builder<'_, I, E> {
     /// A uniform register that a warp writes is read on the same side of instructions with an effect as before.
     fn uniform_order(&mut self, at: u32) {
         let op = &self.ops[at as usize];
+        let is_of_warp = op.opcode.order() == CodeOrder::Warp;
+        if !is_of_warp && self.of_warp.regs.is_empty() {
+            return;
+        }
         let is_uniform = op.opcode.signature().first().is_some_and(|result| result.kinds.contains(Kinds::UR));
-        let begins = is_uniform && op.opcode.order() == CodeOrder::Warp;
+        let begins = is_uniform && is_of_warp;
         let regs = &mut self.of_warp.regs;
-        let goes_on = !regs.is_empty() && self.accesses.uses(op).iter().any(|access| regs.contains(&access.reg));
+        let goes_on = self.accesses.uses(op).iter().any(|access| regs.contains(&access.reg));
         if !begins && !goes_on {
             return;
         }
