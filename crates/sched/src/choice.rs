@@ -2,7 +2,7 @@
 
 use crate::backward::backward_order;
 use crate::code::{ByRegister, Op};
-use crate::dependence::{Graph, RegState, build};
+use crate::dependence::{Graph, GraphBuilder};
 use crate::depth_first::depth_first_order;
 use crate::evictions::evictions;
 use crate::late_loads::late_loads_order;
@@ -55,7 +55,7 @@ const LATE: usize = 1;
 
 /// Tables by register, for one stretch after the other.
 pub(crate) struct Tables {
-    states: ByRegister<RegState>,
+    graphs: GraphBuilder,
     current: ByRegister<Option<u32>>,
     move_cycles: u32,
     seed: OrderSeed,
@@ -63,7 +63,7 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn new(registers: usize, move_cycles: u32, seed: OrderSeed) -> Self {
-        Tables { states: ByRegister::of(registers), current: ByRegister::of(registers), move_cycles, seed }
+        Tables { graphs: GraphBuilder::of(registers), current: ByRegister::of(registers), move_cycles, seed }
     }
 
     /// The stretch in a better order.
@@ -92,7 +92,7 @@ impl Tables {
 
     pub(crate) fn look(&mut self, values: &mut Values<'_>, stretch: &Stretch) -> Looked {
         let ops: Vec<Op<InstId>> = values.stretch(stretch);
-        let graph = build(&ops, &values.accesses, &mut self.states);
+        let graph = self.graphs.build(&ops, &values.accesses);
         let lives = Lives::new(values, stretch, &ops, &mut self.current);
         let mut heights = heights(&graph);
         let longest = heights.iter().copied().max().unwrap_or(0);

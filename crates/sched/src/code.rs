@@ -363,7 +363,7 @@ impl Reader {
                 let Some(reg) = reg_number(file, first + u16::from(k)) else { break };
                 let slot = Slot::Operand { index: i as u8, register: k };
                 if is_def {
-                    let write = (!leaves).then(|| classified.write(slot));
+                    let write = (!leaves).then(|| classified.write(slot, file));
                     self.accesses.defs.push(Def { reg, write });
                 } else {
                     self.accesses.uses.push(used(reg, file, slot, own));

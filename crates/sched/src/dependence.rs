@@ -65,9 +65,15 @@ pub(crate) trait Edges {
 }
 
 /// Edges as they are found: where from, where to.
-struct Found {
-    found: Vec<(u32, Edge)>,
+struct Found<'a> {
+    found: &'a mut Vec<(u32, Edge)>,
     incoming: Vec<u32>,
+}
+
+/// Builds the graphs of one block after the other, in the same room.
+pub(crate) struct GraphBuilder {
+    states: ByRegister<RegState>,
+    found: Vec<(u32, Edge)>,
 }
 
 /// What has been seen of one register so far.
@@ -79,7 +85,7 @@ pub(crate) struct RegState {
     uses: SmallVec<[(u32, Option<Read>); 4]>,
 }
 
-struct Builder<'a, I, E> {
+struct Finder<'a, I, E> {
     ops: &'a [Op<I>],
     accesses: &'a Accesses,
     graph: &'a mut E,
@@ -102,21 +108,29 @@ struct OfWarp {
     insts: Vec<u32>,
 }
 
-/// Build the graph of a block.
-pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>) -> Graph {
-    let mut graph = Found { found: Vec::with_capacity(4 * ops.len()), incoming: vec![0; ops.len()] };
-    find(ops, accesses, regs, &mut graph);
-    let Found { found, incoming } = graph;
-    Graph {
-        edges: Rows::new(ops.len(), found.iter().copied()),
-        incoming,
-        demands: ops.iter().map(|op| op.demand).collect(),
+impl GraphBuilder {
+    /// For blocks that touch no more registers than so many.
+    pub(crate) fn of(registers: usize) -> Self {
+        GraphBuilder { states: ByRegister::of(registers), found: Vec::new() }
+    }
+
+    /// The graph of a block.
+    pub(crate) fn build<I>(&mut self, ops: &[Op<I>], accesses: &Accesses) -> Graph {
+        self.found.clear();
+        let mut graph = Found { found: &mut self.found, incoming: vec![0; ops.len()] };
+        find(ops, accesses, &mut self.states, &mut graph);
+        let incoming = graph.incoming;
+        Graph {
+            edges: Rows::new(ops.len(), self.found.iter().copied()),
+            incoming,
+            demands: ops.iter().map(|op| op.demand).collect(),
+        }
     }
 }
 
 /// Tell `graph` of all edges of a block.
 pub(crate) fn find<I, E: Edges>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>, graph: &mut E) {
-    let mut builder = Builder {
+    let mut finder = Finder {
         ops,
         accesses,
         graph,
@@ -128,10 +142,10 @@ pub(crate) fn find<I, E: Edges>(ops: &[Op<I>], accesses: &Accesses, regs: &mut B
         of_warp: OfWarp::default(),
     };
     for at in 0..ops.len() as u32 {
-        builder.order(at);
-        builder.registers(at);
+        finder.order(at);
+        finder.registers(at);
     }
-    builder.regs.forget(|state| {
+    finder.regs.forget(|state| {
         state.defs.clear();
         state.uses.clear();
     });
@@ -142,7 +156,7 @@ pub(crate) fn is_fence<I>(op: &Op<I>) -> bool {
     op.leaves || op.opcode.order() == CodeOrder::Fence
 }
 
-impl Edges for Found {
+impl Edges for Found<'_> {
     fn add(&mut self, from: u32, to: u32, latency: u32, _: Cause<Reg>) {
         self.found.push((from, Edge { to, latency }));
         self.incoming[to as usize] += 1;
@@ -156,7 +170,7 @@ fn edge(graph: &mut impl Edges, from: u32, to: u32, latency: u32, cause: Cause<R
     }
 }
 
-impl<I, E: Edges> Builder<'_, I, E> {
+impl<I, E: Edges> Finder<'_, I, E> {
     /// The two keep their order.
     fn keep(&mut self, from: u32, to: u32, cause: Cause<Reg>) {
         edge(self.graph, from, to, 1, cause);

@@ -4,8 +4,8 @@
 //! longest way to the block's end issues next, if its unit is free by then; original order breaks ties. Where nothing is
 //! ready the clock moves on.
 
-use crate::code::{ByRegister, Code, Op};
-use crate::dependence::{Graph, build};
+use crate::code::{AWAITED, Code, Op, REGISTERS};
+use crate::dependence::{Graph, GraphBuilder};
 use crate::pace::Pace;
 use crate::seed::OrderSeed;
 use crate::units::Units;
@@ -20,9 +20,9 @@ const MISS: u32 = 300;
 
 /// Reorder every block.
 pub(crate) fn reorder(code: &mut Code, seed: OrderSeed) {
-    let mut regs = ByRegister::new();
+    let mut graphs = GraphBuilder::of(REGISTERS + AWAITED);
     for (block, ops) in (0..).zip(&mut code.ops).filter(|(_, ops)| ops.len() > 1) {
-        let graph = build(ops, &code.accesses, &mut regs);
+        let graph = graphs.build(ops, &code.accesses);
         let mut heights = heights(&graph);
         seed.disturb(block, &mut heights);
         let order = list_schedule(ops, &graph, heights);

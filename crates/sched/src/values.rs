@@ -155,7 +155,7 @@ impl<'f> Values<'f> {
     fn note(&mut self, reg: Reg, file: RegFile, is_def: bool, slot: Option<Slot>, inst: Option<Classified<'_>>) {
         let known = inst.zip(slot).filter(|(inst, slot)| is_of_hardware(inst.inst(), *slot));
         if is_def {
-            let write = known.map(|(inst, slot)| inst.write(slot));
+            let write = known.map(|(inst, slot)| inst.write(slot, file));
             self.accesses.defs.push(Def { reg, write });
         } else {
             let read = known.map(|(inst, slot)| inst.read(slot, file));
