@@ -410,6 +410,9 @@ pub(crate) fn mask_of(regs: impl Iterator<Item = Reg>) -> u64 {
 /// Effects that are awaited as if they were registers, and numbered behind them.
 pub(crate) const AWAITED: usize = 3;
 
+/// Registers for which there is room from the start.
+const FIRST_ROOM: usize = 256;
+
 /// Something for each register, made where it is first touched: small functions touch few. What one block has put
 /// there is forgotten after it, so that many small blocks cost no more than one large one.
 pub(crate) struct ByRegister<T> {
@@ -428,7 +431,9 @@ impl<T: Default> ByRegister<T> {
 
     /// For that many registers.
     pub(crate) fn of(registers: usize) -> Self {
-        ByRegister { places: vec![0; registers], values: vec![(T::default(), false)], touched: Vec::new() }
+        let mut values = Vec::with_capacity(registers.min(FIRST_ROOM));
+        values.push((T::default(), false));
+        ByRegister { places: vec![0; registers], values, touched: Vec::with_capacity(registers.min(FIRST_ROOM)) }
     }
 
     pub(crate) fn get(&self, reg: Reg) -> &T {

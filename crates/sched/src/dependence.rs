@@ -117,6 +117,7 @@ impl GraphBuilder {
     /// The graph of a block.
     pub(crate) fn build<I>(&mut self, ops: &[Op<I>], accesses: &Accesses) -> Graph {
         self.found.clear();
+        self.found.reserve(4 * ops.len());
         let mut graph = Found { found: &mut self.found, incoming: vec![0; ops.len()] };
         find(ops, accesses, &mut self.states, &mut graph);
         let incoming = graph.incoming;
