@@ -359,9 +359,8 @@ impl Reader {
             let own = spec.width.of(|field| inst.raw(field));
             let width = if bindless { 2 } else { own };
             let is_def = spec.is_def && !bindless;
-            for k in 0..width {
-                let Some(reg) = reg_number(file, first + u16::from(k)) else { break };
-                let slot = Slot::Operand { index: i as u8, register: k };
+            for (reg, register) in reg_numbers(file, first, width).zip(0..) {
+                let (reg, slot) = (reg as Reg, Slot::Operand { index: i as u8, register });
                 if is_def {
                     let write = (!leaves).then(|| classified.write(slot, file));
                     self.accesses.defs.push(Def { reg, write });

@@ -245,15 +245,17 @@ impl<I, E: Edges> Finder<'_, I, E> {
         let (ops, accesses, graph) = (self.ops, self.accesses, &mut *self.graph);
         let op = &ops[at as usize];
         for access in accesses.uses(op) {
-            for (def, write) in &self.regs.get(access.reg).defs {
+            let RegState { defs, uses } = self.regs.touch(access.reg);
+            for (def, write) in defs.iter() {
                 let producer = &ops[*def as usize];
                 let known = || timing::raw(*write, access.read);
                 let latency = if producer.variable { producer.opcode.estimate() } else { known() };
                 edge(graph, *def, at, latency, Cause::ReadAfterWrite(access.reg));
             }
+            uses.push((at, access.read));
         }
         for access in accesses.defs(op) {
-            let state = self.regs.get(access.reg);
+            let state = self.regs.touch(access.reg);
             for (def, write) in &state.defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::waw(*write, access.write);
@@ -263,12 +265,6 @@ impl<I, E: Edges> Finder<'_, I, E> {
             for (user, read) in &state.uses {
                 edge(graph, *user, at, timing::war(*read, access.write), Cause::WriteAfterRead(access.reg));
             }
-        }
-        for access in accesses.uses(op) {
-            self.regs.touch(access.reg).uses.push((at, access.read));
-        }
-        for access in accesses.defs(op) {
-            let state = self.regs.touch(access.reg);
             if !op.guarded {
                 state.defs.clear();
                 state.uses.clear();

@@ -173,6 +173,9 @@ impl List<'_> {
 
     /// The instruction of a rank has issued: others may have come within sight.
     fn advance(&mut self, rank: u32) {
+        if self.window == u32::MAX {
+            return;
+        }
         self.issued_ranks.insert(rank as usize);
         while self.issued_ranks.contains(self.next_rank as usize) {
             self.next_rank += 1;

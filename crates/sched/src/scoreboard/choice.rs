@@ -274,8 +274,8 @@ impl Chooser<'_> {
         for access in self.code.accesses.defs(op) {
             self.touch_mut(access.reg).written = place;
         }
-        for completion in Completion::ALL.into_iter().filter(|_| has_completions) {
-            if completion.is_awaited_by(op) {
+        if has_completions {
+            for completion in Completion::ALL.into_iter().filter(|completion| completion.is_awaited_by(op)) {
                 self.touch_mut(completion.reg()).written = place;
             }
         }
