@@ -87,19 +87,21 @@ impl<'a> Classified<'a> {
         }
     }
 
-    /// What it writes as its `def`.
-    pub fn write(self, def: Slot) -> Write {
+    /// The register of `file` that it writes as its `def`.
+    #[inline]
+    pub fn write(self, def: Slot, file: RegFile) -> Write {
         let class = self.writer();
         if self.variable {
             // A scoreboard governs it.
             return Write { to_reads: table::Row::NONE, to_writes: table::Row::NONE, class };
         }
-        let (file, producer) = (class::file_of(self.inst, def), self.producer(def));
+        let producer = self.producer(def, file);
         let row = |table| table::Row::of(table, file, producer, self.arch);
         Write { to_reads: row(Table::ReadAfterWrite), to_writes: row(Table::WriteAfterWrite), class }
     }
 
     /// The register of `file` that it reads at `place`.
+    #[inline]
     pub fn read(self, place: Slot, file: RegFile) -> Read {
         Read { to_writes: self.read_row(place, file), class: self.reader(place, file) }
     }
@@ -117,8 +119,8 @@ impl<'a> Classified<'a> {
         table::Row::of(Table::WriteAfterRead, file, self.war_reader(place), self.arch)
     }
 
-    fn producer(self, def: Slot) -> Earlier {
-        class::producer(self.inst, self.group, def)
+    fn producer(self, def: Slot, file: RegFile) -> Earlier {
+        class::producer(self.inst, self.group, def, file)
     }
 
     fn reader(self, place: Slot, file: RegFile) -> Later {
@@ -199,18 +201,19 @@ impl Read {
 pub fn raw(producer: &Inst, def: Slot, consumer: &Inst, place: Slot, arch: Arch) -> u8 {
     let file = class::file_of(producer, def);
     let read = Classified::new(consumer, arch).read(place, file);
-    Classified::new(producer, arch).write(def).until_read(read)
+    Classified::new(producer, arch).write(def, file).until_read(read)
 }
 
 /// Cycles after which every reader finds register `def` of `producer` written.
 pub fn longest(producer: &Inst, def: Slot, arch: Arch) -> u8 {
-    Classified::new(producer, arch).write(def).longest()
+    Classified::new(producer, arch).write(def, class::file_of(producer, def)).longest()
 }
 
 /// Cycles from `first`, which writes a register as its `def`, to `second`, which writes it too. 0 where
 /// `first` is of variable latency.
 pub fn waw(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
-    Classified::new(first, arch).write(def).to_writes.to(Classified::new(second, arch).writer())
+    let write = Classified::new(first, arch).write(def, class::file_of(first, def));
+    write.to_writes.to(Classified::new(second, arch).writer())
 }
 
 /// Cycles from `reader`, which reads a register at `place`, to `writer`, which writes it. For registers that
@@ -234,14 +237,15 @@ pub struct Row {
 /// The row of [`raw`].
 pub fn raw_row(producer: &Inst, def: Slot, consumer: &Inst, place: Slot) -> Row {
     let file = class::file_of(producer, def);
-    let first = class::producer(producer, Group::of(producer), def);
+    let first = class::producer(producer, Group::of(producer), def, file);
     Row { file, first, second: class::reader(consumer, Group::of(consumer), place, file) }
 }
 
 /// The row of [`waw`].
 pub fn waw_row(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> Row {
     let second = Classified::new(second, arch).writer();
-    Row { file: class::file_of(first, def), first: Classified::new(first, arch).producer(def), second }
+    let file = class::file_of(first, def);
+    Row { file, first: Classified::new(first, arch).producer(def, file), second }
 }
 
 /// The row of [`war`].

@@ -138,13 +138,17 @@ impl Width {
             let now = value(rule.field);
             rule.cases.iter().find(|(v, _)| *v == now).map(|(_, number)| (rule.step, *number))
         });
-        let (mut width, mut added, mut decided) = (otherwise, 0, false);
+        let (mut width, mut added, mut decided, mut scales) = (otherwise, 0, false, false);
         for (step, number) in cases.clone() {
             match step {
                 WidthStep::Is if !decided => (width, decided) = (number, true),
                 WidthStep::Add if !decided => added += number,
-                _ => {}
+                WidthStep::Is | WidthStep::Add => {}
+                WidthStep::Multiply | WidthStep::Divide => scales = true,
             }
+        }
+        if !scales {
+            return width + added;
         }
         cases.fold(width + added, |width, (step, number)| match step {
             WidthStep::Multiply => width.saturating_mul(number),

@@ -523,7 +523,16 @@ impl Operand {
     /// look at before they touch an operand.
     #[inline]
     pub fn has_flags(self) -> bool {
-        self.is_neg() || self.is_abs() || self.is_not() || self.is_reuse()
+        // By tag: the bits of the words that are flags. They are looked at together.
+        const FLAGS: [[u32; 2]; TAGS.len()] = {
+            let mut flags = [[SIGN, ABS | NOT]; TAGS.len()];
+            flags[Tag::Imm as usize] = [SIGN | IMM_ABS | IMM_NOT, 0];
+            flags[Tag::Reg as usize][1] |= REUSE;
+            flags[Tag::Phys as usize][1] |= REUSE;
+            flags
+        };
+        let flags = FLAGS[(self.words[0] >> TYPE_SHIFT & 7) as usize];
+        (self.words[0] & flags[0]) | (self.words[1] & flags[1]) != 0
     }
 
     /// The same operand without flags.

@@ -2,7 +2,7 @@
 
 use crate::backward::backward_order;
 use crate::code::{ByRegister, Op};
-use crate::dependence::{Graph, RegState, build};
+use crate::dependence::{Graph, GraphBuilder};
 use crate::depth_first::depth_first_order;
 use crate::evictions::evictions;
 use crate::late_loads::late_loads_order;
@@ -55,7 +55,7 @@ const LATE: usize = 1;
 
 /// Tables by register, for one stretch after the other.
 pub(crate) struct Tables {
-    states: ByRegister<RegState>,
+    graphs: GraphBuilder,
     current: ByRegister<Option<u32>>,
     move_cycles: u32,
     seed: OrderSeed,
@@ -63,7 +63,7 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn new(registers: usize, move_cycles: u32, seed: OrderSeed) -> Self {
-        Tables { states: ByRegister::of(registers), current: ByRegister::of(registers), move_cycles, seed }
+        Tables { graphs: GraphBuilder::of(registers), current: ByRegister::of(registers), move_cycles, seed }
     }
 
     /// The stretch in a better order.
@@ -92,7 +92,7 @@ impl Tables {
 
     pub(crate) fn look(&mut self, values: &mut Values<'_>, stretch: &Stretch) -> Looked {
         let ops: Vec<Op<InstId>> = values.stretch(stretch);
-        let graph = build(&ops, &values.accesses, &mut self.states);
+        let graph = self.graphs.build(&ops, &values.accesses);
         let lives = Lives::new(values, stretch, &ops, &mut self.current);
         let mut heights = heights(&graph);
         let longest = heights.iter().copied().max().unwrap_or(0);
@@ -131,6 +131,12 @@ impl Looked {
     /// Cycles that it takes as it stands.
     pub(crate) fn cycles(&self) -> u32 {
         in_order(&self.graph, self.lives.clone(), 0..self.insts.len() as u32).cycles
+    }
+
+    /// Cycles that it takes at least, that of the last instruction among them: nothing is shorter than the longest way, or than an
+    /// instruction a cycle.
+    fn least(&self) -> u32 {
+        self.longest.max(self.insts.len() as u32)
     }
 
     /// Orders of few registers, with one ahead of the others if it may be.
@@ -232,6 +238,9 @@ impl Choice<'_> {
     /// A better order than that of the source, if there is one.
     fn better(&self, source: &Order, few: &mut Few) -> Option<Order> {
         if source.peak.is_within(self.limit) {
+            if source.cycles < self.looked.least() {
+                return None;
+            }
             let ranks: Vec<u32> = (0..source.insts.len() as u32).collect();
             return self.shortest(&ranks, ALL).ok().filter(|order| order.cycles < source.cycles);
         }
@@ -288,9 +297,7 @@ impl Choice<'_> {
             best.or(self.priced(order))
         };
         best = follow(best, low, ALL);
-        // Nothing is shorter than the longest way, or than an instruction a cycle.
-        let least = self.looked.longest.max(low.len() as u32);
-        if best.cycles as f32 <= LONG * least as f32 || self.windows.is_empty() {
+        if best.cycles as f32 <= LONG * self.looked.least() as f32 || self.windows.is_empty() {
             return best;
         }
         if let Some(late) = few.late(self.looked) {

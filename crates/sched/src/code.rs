@@ -11,6 +11,7 @@ use oriole_isa::{
 use oriole_ori::{CallSite, Callee, Function, InstFlags, MachineData, MachineError, MachineFunction, MachineId};
 use rustc_hash::FxHashSet;
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 /// A physical register of R, UR, P or UP, numbered over all four files.
 pub(crate) type Reg = u32;
@@ -24,6 +25,13 @@ pub(crate) const REGISTERS: usize = 349;
 pub(crate) fn reg_number(file: RegFile, number: u16) -> Option<Reg> {
     let (_, base, count) = BASES.get(file as usize)?;
     (number < *count).then(|| base + Reg::from(number))
+}
+
+/// The numbers of neighbouring registers of a file, as far as it has so many.
+pub(crate) fn reg_numbers(file: RegFile, first: u16, count: u8) -> Range<usize> {
+    let Some((_, base, all)) = BASES.get(file as usize) else { return 0..0 };
+    let number = |register: u16| *base as usize + usize::from(register.min(*all));
+    number(first)..number(first.saturating_add(u16::from(count)))
 }
 
 /// The register of a number; `None` for what is awaited like one.
@@ -351,11 +359,10 @@ impl Reader {
             let own = spec.width.of(|field| inst.raw(field));
             let width = if bindless { 2 } else { own };
             let is_def = spec.is_def && !bindless;
-            for k in 0..width {
-                let Some(reg) = reg_number(file, first + u16::from(k)) else { break };
-                let slot = Slot::Operand { index: i as u8, register: k };
+            for (reg, register) in reg_numbers(file, first, width).zip(0..) {
+                let (reg, slot) = (reg as Reg, Slot::Operand { index: i as u8, register });
                 if is_def {
-                    let write = (!leaves).then(|| classified.write(slot));
+                    let write = (!leaves).then(|| classified.write(slot, file));
                     self.accesses.defs.push(Def { reg, write });
                 } else {
                     self.accesses.uses.push(used(reg, file, slot, own));
@@ -402,6 +409,9 @@ pub(crate) fn mask_of(regs: impl Iterator<Item = Reg>) -> u64 {
 /// Effects that are awaited as if they were registers, and numbered behind them.
 pub(crate) const AWAITED: usize = 3;
 
+/// Registers for which there is room from the start.
+const FIRST_ROOM: usize = 256;
+
 /// Something for each register, made where it is first touched: small functions touch few. What one block has put
 /// there is forgotten after it, so that many small blocks cost no more than one large one.
 pub(crate) struct ByRegister<T> {
@@ -420,7 +430,9 @@ impl<T: Default> ByRegister<T> {
 
     /// For that many registers.
     pub(crate) fn of(registers: usize) -> Self {
-        ByRegister { places: vec![0; registers], values: vec![(T::default(), false)], touched: Vec::new() }
+        let mut values = Vec::with_capacity(registers.min(FIRST_ROOM));
+        values.push((T::default(), false));
+        ByRegister { places: vec![0; registers], values, touched: Vec::with_capacity(registers.min(FIRST_ROOM)) }
     }
 
     pub(crate) fn get(&self, reg: Reg) -> &T {

@@ -65,9 +65,15 @@ pub(crate) trait Edges {
 }
 
 /// Edges as they are found: where from, where to.
-struct Found {
-    found: Vec<(u32, Edge)>,
+struct Found<'a> {
+    found: &'a mut Vec<(u32, Edge)>,
     incoming: Vec<u32>,
+}
+
+/// Builds the graphs of one block after the other, in the same room.
+pub(crate) struct GraphBuilder {
+    states: ByRegister<RegState>,
+    found: Vec<(u32, Edge)>,
 }
 
 /// What has been seen of one register so far.
@@ -79,15 +85,15 @@ pub(crate) struct RegState {
     uses: SmallVec<[(u32, Option<Read>); 4]>,
 }
 
-struct Builder<'a, I, E> {
+struct Finder<'a, I, E> {
     ops: &'a [Op<I>],
     accesses: &'a Accesses,
     graph: &'a mut E,
     regs: &'a mut ByRegister<RegState>,
     memory: MemoryOrder<'a>,
-    /// The last instruction that all later ones follow.
+    /// The last instruction that all later ones follow, and the first behind it.
     fence: Option<u32>,
-    since_fence: Vec<u32>,
+    behind_fence: u32,
     /// The last instruction with an effect on the warp's threads or the outside.
     effect: Option<u32>,
     of_warp: OfWarp,
@@ -102,37 +108,45 @@ struct OfWarp {
     insts: Vec<u32>,
 }
 
-/// Build the graph of a block.
-pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>) -> Graph {
-    let mut graph = Found { found: Vec::with_capacity(4 * ops.len()), incoming: vec![0; ops.len()] };
-    find(ops, accesses, regs, &mut graph);
-    let Found { found, incoming } = graph;
-    Graph {
-        edges: Rows::new(ops.len(), found.iter().copied()),
-        incoming,
-        demands: ops.iter().map(|op| op.demand).collect(),
+impl GraphBuilder {
+    /// For blocks that touch no more registers than so many.
+    pub(crate) fn of(registers: usize) -> Self {
+        GraphBuilder { states: ByRegister::of(registers), found: Vec::new() }
+    }
+
+    /// The graph of a block.
+    pub(crate) fn build<I>(&mut self, ops: &[Op<I>], accesses: &Accesses) -> Graph {
+        self.found.clear();
+        self.found.reserve(4 * ops.len());
+        let mut graph = Found { found: &mut self.found, incoming: vec![0; ops.len()] };
+        find(ops, accesses, &mut self.states, &mut graph);
+        let incoming = graph.incoming;
+        Graph {
+            edges: Rows::new(ops.len(), self.found.iter().copied()),
+            incoming,
+            demands: ops.iter().map(|op| op.demand).collect(),
+        }
     }
 }
 
 /// Tell `graph` of all edges of a block.
 pub(crate) fn find<I, E: Edges>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>, graph: &mut E) {
-    let (memory, since_fence) = (MemoryOrder::default(), Vec::new());
-    let mut builder = Builder {
+    let mut finder = Finder {
         ops,
         accesses,
         graph,
         regs,
-        memory,
+        memory: MemoryOrder::default(),
         fence: None,
-        since_fence,
+        behind_fence: 0,
         effect: None,
         of_warp: OfWarp::default(),
     };
     for at in 0..ops.len() as u32 {
-        builder.order(at);
-        builder.registers(at);
+        finder.order(at);
+        finder.registers(at);
     }
-    builder.regs.forget(|state| {
+    finder.regs.forget(|state| {
         state.defs.clear();
         state.uses.clear();
     });
@@ -143,7 +157,7 @@ pub(crate) fn is_fence<I>(op: &Op<I>) -> bool {
     op.leaves || op.opcode.order() == CodeOrder::Fence
 }
 
-impl Edges for Found {
+impl Edges for Found<'_> {
     fn add(&mut self, from: u32, to: u32, latency: u32, _: Cause<Reg>) {
         self.found.push((from, Edge { to, latency }));
         self.incoming[to as usize] += 1;
@@ -157,7 +171,7 @@ fn edge(graph: &mut impl Edges, from: u32, to: u32, latency: u32, cause: Cause<R
     }
 }
 
-impl<I, E: Edges> Builder<'_, I, E> {
+impl<I, E: Edges> Finder<'_, I, E> {
     /// The two keep their order.
     fn keep(&mut self, from: u32, to: u32, cause: Cause<Reg>) {
         edge(self.graph, from, to, 1, cause);
@@ -169,16 +183,15 @@ impl<I, E: Edges> Builder<'_, I, E> {
             self.keep(fence, at, Cause::Behind);
         }
         if is_fence(op) {
-            for before in std::mem::take(&mut self.since_fence) {
+            for before in self.behind_fence..at {
                 self.keep(before, at, Cause::Ahead);
             }
-            self.fence = Some(at);
+            (self.fence, self.behind_fence) = (Some(at), at + 1);
             self.memory = MemoryOrder::default();
             self.effect = None;
             self.of_warp = OfWarp::default();
             return;
         }
-        self.since_fence.push(at);
         if op.has_order {
             if let Some(before) = self.effect {
                 self.keep(before, at, Cause::Effect);
@@ -198,10 +211,14 @@ impl<I, E: Edges> Builder<'_, I, E> {
     /// A uniform register that a warp writes is read on the same side of instructions with an effect as before.
     fn uniform_order(&mut self, at: u32) {
         let op = &self.ops[at as usize];
+        let is_of_warp = op.opcode.order() == CodeOrder::Warp;
+        if !is_of_warp && self.of_warp.regs.is_empty() {
+            return;
+        }
         let is_uniform = op.opcode.signature().first().is_some_and(|result| result.kinds.contains(Kinds::UR));
-        let begins = is_uniform && op.opcode.order() == CodeOrder::Warp;
+        let begins = is_uniform && is_of_warp;
         let regs = &mut self.of_warp.regs;
-        let goes_on = !regs.is_empty() && self.accesses.uses(op).iter().any(|access| regs.contains(&access.reg));
+        let goes_on = self.accesses.uses(op).iter().any(|access| regs.contains(&access.reg));
         if !begins && !goes_on {
             return;
         }
@@ -228,15 +245,17 @@ impl<I, E: Edges> Builder<'_, I, E> {
         let (ops, accesses, graph) = (self.ops, self.accesses, &mut *self.graph);
         let op = &ops[at as usize];
         for access in accesses.uses(op) {
-            for (def, write) in &self.regs.get(access.reg).defs {
+            let RegState { defs, uses } = self.regs.touch(access.reg);
+            for (def, write) in defs.iter() {
                 let producer = &ops[*def as usize];
                 let known = || timing::raw(*write, access.read);
                 let latency = if producer.variable { producer.opcode.estimate() } else { known() };
                 edge(graph, *def, at, latency, Cause::ReadAfterWrite(access.reg));
             }
+            uses.push((at, access.read));
         }
         for access in accesses.defs(op) {
-            let state = self.regs.get(access.reg);
+            let state = self.regs.touch(access.reg);
             for (def, write) in &state.defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::waw(*write, access.write);
@@ -246,12 +265,6 @@ impl<I, E: Edges> Builder<'_, I, E> {
             for (user, read) in &state.uses {
                 edge(graph, *user, at, timing::war(*read, access.write), Cause::WriteAfterRead(access.reg));
             }
-        }
-        for access in accesses.uses(op) {
-            self.regs.touch(access.reg).uses.push((at, access.read));
-        }
-        for access in accesses.defs(op) {
-            let state = self.regs.touch(access.reg);
             if !op.guarded {
                 state.defs.clear();
                 state.uses.clear();

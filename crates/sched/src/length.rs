@@ -1,7 +1,7 @@
 //! How long each block takes in the order in which it stands, on virtual registers or behind allocation.
 
-use crate::code::{ByRegister, Op};
-use crate::dependence::build;
+use crate::code::Op;
+use crate::dependence::GraphBuilder;
 use crate::values::Values;
 use oriole_isa::{Arch, Space};
 use oriole_ori::analysis::Liveness;
@@ -13,11 +13,11 @@ use oriole_ori::{Block, Function, InstId, SecondaryMap, entry_for_each};
 /// decides whether loads one behind the other matter.
 pub fn block_cycles(func: &Function, arch: Arch, live: &Liveness, memory: u32) -> SecondaryMap<Block, u32> {
     let mut values = Values::new(func, arch);
-    let mut states = ByRegister::of(values.registers());
+    let mut graphs = GraphBuilder::of(values.registers());
     let mut cycles = entry_for_each(func.blocks().len());
     for &block in func.layout() {
         let ops = values.ops(func.block_insts(block));
-        let graph = build(&ops, &values.accesses, &mut states);
+        let graph = graphs.build(&ops, &values.accesses);
         let mut earliest = vec![0; ops.len()];
         let (mut now, mut end) = (0, 0);
         for (at, op) in ops.iter().enumerate() {

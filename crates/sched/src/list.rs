@@ -62,8 +62,7 @@ pub(crate) fn list_order(graph: &Graph, heights: &[u32], lives: Lives, aim: Coun
         ranks_from,
         waiting: Queue::new(),
         ready: Queue::new(),
-        ready_by_rank: Queue::new(),
-        by_rank: BinaryHeap::new(),
+        by_rank: None,
         issued: vec![false; graph.incoming.len()],
     };
     (0..graph.incoming.len() as u32).filter(|at| graph.incoming[*at as usize] == 0).for_each(|at| list.open(at));
@@ -125,13 +124,19 @@ struct List<'g> {
     aim: Counts,
     /// With more in use the rank decides what is next, not the height.
     ranks_from: Counts,
-    /// What has no predecessors left: by the time when its operands are there, or by height if they are, and all of it
-    /// by rank. What has issued may still stand there.
+    /// What has no predecessors left: by the time when its operands are there, or by height if they are. What has issued may still
+    /// stand there.
     waiting: Queue<Reverse<(u32, u32)>>,
     ready: Queue<(u32, Reverse<u32>)>,
-    ready_by_rank: Queue<Reverse<(u32, u32)>>,
-    by_rank: BinaryHeap<Reverse<(u32, u32)>>,
+    /// The same by rank, from the first time on that what is ready finds no room by height: mostly there is room.
+    by_rank: Option<ByRank>,
     issued: Vec<bool>,
+}
+
+/// What has no predecessors left by rank: what is ready, and all. What has issued may still stand there.
+struct ByRank {
+    ready: Queue<Reverse<(u32, u32)>>,
+    all: BinaryHeap<Reverse<(u32, u32)>>,
 }
 
 impl List<'_> {
@@ -147,7 +152,9 @@ impl List<'_> {
 
     fn offer(&mut self, at: u32) {
         self.waiting.push(Reverse((self.clock.earliest[at as usize], at)));
-        self.by_rank.push(Reverse((self.ranks[at as usize], at)));
+        if let Some(by_rank) = &mut self.by_rank {
+            by_rank.all.push(Reverse((self.ranks[at as usize], at)));
+        }
     }
 
     fn issue(&mut self, at: u32) {
@@ -166,6 +173,9 @@ impl List<'_> {
 
     /// The instruction of a rank has issued: others may have come within sight.
     fn advance(&mut self, rank: u32) {
+        if self.window == u32::MAX {
+            return;
+        }
         self.issued_ranks.insert(rank as usize);
         while self.issued_ranks.contains(self.next_rank as usize) {
             self.next_rank += 1;
@@ -186,8 +196,7 @@ impl List<'_> {
             let fits = |at: u32| clock.lives.change(at).fits(room);
             let is_free = |at: u32| clock.units.free(clock.graph.demands[at as usize].unit as usize) <= clock.now;
             let fits_well = |at: u32| clock.lives.change(at).fits(room_for_height);
-            let ready = (self.ready.take_best(|(_, Reverse(at))| *at, issued, fits_well, is_free))
-                .or_else(|| self.ready_by_rank.take_fitting(|Reverse((_, at))| *at, issued, fits));
+            let ready = self.ready.take_best(|(_, Reverse(at))| *at, issued, fits_well, is_free);
             if ready.is_some() {
                 return ready;
             }
@@ -198,8 +207,11 @@ impl List<'_> {
                 }
                 continue;
             }
-            let waiting = self.waiting.take_fitting(|Reverse((_, at))| *at, issued, fits);
-            return waiting.or_else(|| self.first_by_rank());
+            let (ranks, waiting, ready) = (self.ranks, &mut self.waiting, &self.ready);
+            let by_rank = self.by_rank.get_or_insert_with(|| ByRank::of(waiting, ready, issued, ranks));
+            return (by_rank.ready.take_fitting(|Reverse((_, at))| *at, issued, fits))
+                .or_else(|| waiting.take_fitting(|Reverse((_, at))| *at, issued, fits))
+                .or_else(|| by_rank.first(issued));
         }
     }
 
@@ -208,14 +220,34 @@ impl List<'_> {
         while let Some(Reverse((_, at))) = self.waiting.0.pop_if(|Reverse((time, _))| *time <= self.clock.now) {
             if !self.issued[at as usize] {
                 self.ready.push((self.heights[at as usize], Reverse(at)));
-                self.ready_by_rank.push(Reverse((self.ranks[at as usize], at)));
+                if let Some(by_rank) = &mut self.by_rank {
+                    by_rank.ready.push(Reverse((self.ranks[at as usize], at)));
+                }
             }
         }
     }
+}
 
-    fn first_by_rank(&mut self) -> Option<u32> {
-        while let Some(Reverse((_, at))) = self.by_rank.pop() {
-            if !self.issued[at as usize] {
+impl ByRank {
+    /// Of what waits and what is ready.
+    fn of(
+        waiting: &Queue<Reverse<(u32, u32)>>,
+        ready: &Queue<(u32, Reverse<u32>)>,
+        issued: &[bool],
+        ranks: &[u32],
+    ) -> ByRank {
+        let ranked = |at: u32| (!issued[at as usize]).then(|| Reverse((ranks[at as usize], at)));
+        let mut ready: Vec<_> = ready.0.iter().filter_map(|(_, Reverse(at))| ranked(*at)).collect();
+        ready.sort_unstable();
+        let waiting = waiting.0.iter().filter_map(|Reverse((_, at))| ranked(*at));
+        let all = waiting.chain(ready.iter().copied()).collect();
+        ByRank { ready: Queue(ready), all }
+    }
+
+    /// Takes the first out. What has issued is dropped on the way.
+    fn first(&mut self, issued: &[bool]) -> Option<u32> {
+        while let Some(Reverse((_, at))) = self.all.pop() {
+            if !issued[at as usize] {
                 return Some(at);
             }
         }

@@ -152,10 +152,12 @@ impl Lives {
         ops: &[Op<InstId>],
         current: &mut ByRegister<Option<u32>>,
     ) -> Self {
+        // There are no more, but for what guarded writes may keep.
+        let (reads, writes) = (values.accesses.uses.len(), values.accesses.defs.len());
         let mut lives = Lives {
-            values: Vec::new(),
-            reads: Vec::new(),
-            writes: Vec::new(),
+            values: Vec::with_capacity(reads + writes),
+            reads: Vec::with_capacity(reads),
+            writes: Vec::with_capacity(writes),
             ends: Vec::with_capacity(ops.len()),
             changes: Vec::new(),
             live: stretch.live,

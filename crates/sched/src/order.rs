@@ -4,8 +4,8 @@
 //! longest way to the block's end issues next, if its unit is free by then; original order breaks ties. Where nothing is
 //! ready the clock moves on.
 
-use crate::code::{ByRegister, Code, Op};
-use crate::dependence::{Graph, build};
+use crate::code::{AWAITED, Code, Op, REGISTERS};
+use crate::dependence::{Graph, GraphBuilder};
 use crate::pace::Pace;
 use crate::seed::OrderSeed;
 use crate::units::Units;
@@ -20,12 +20,12 @@ const MISS: u32 = 300;
 
 /// Reorder every block.
 pub(crate) fn reorder(code: &mut Code, seed: OrderSeed) {
-    let mut regs = ByRegister::new();
+    let (mut graphs, mut queues) = (GraphBuilder::of(REGISTERS + AWAITED), Queues::default());
     for (block, ops) in (0..).zip(&mut code.ops).filter(|(_, ops)| ops.len() > 1) {
-        let graph = build(ops, &code.accesses, &mut regs);
+        let graph = graphs.build(ops, &code.accesses);
         let mut heights = heights(&graph);
         seed.disturb(block, &mut heights);
-        let order = list_schedule(ops, &graph, heights);
+        let order = list_schedule(ops, &graph, heights, &mut queues);
         permute(ops, order);
     }
 }
@@ -90,20 +90,27 @@ pub(crate) fn patience(latency: u32) -> u32 {
     latency + if latency >= MEMORY { MISS } else { 0 }
 }
 
-fn list_schedule(ops: &[Op], graph: &Graph, heights: Vec<u32>) -> Vec<u32> {
+/// What waits for its operands, by when they are there, and what has them. Between blocks both are empty: their room is kept.
+#[derive(Default)]
+struct Queues {
+    waiting: BinaryHeap<Reverse<(u32, u32)>>,
+    ready: Ready,
+}
+
+fn list_schedule(ops: &[Op], graph: &Graph, heights: Vec<u32>, queues: &mut Queues) -> Vec<u32> {
     let heights = priorities(graph, ops, heights);
     let mut incoming = graph.incoming.clone();
     let mut earliest = vec![0u32; heights.len()];
-    let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
-    let (mut units, mut ready, mut pace) = (Units::default(), Ready::default(), Pace::new(ops));
+    let Queues { waiting, ready } = queues;
+    let (mut units, mut pace) = (Units::default(), Pace::new(ops));
     let open = |ready: &mut Ready, at: u32| ready.push(&ops[at as usize], heights[at as usize], at);
-    (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0).for_each(|at| open(&mut ready, at));
+    (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0).for_each(|at| open(ready, at));
     let mut order = Vec::with_capacity(heights.len());
     let mut clock = 0;
     loop {
         while let Some(Reverse((_, at))) = waiting.peek().copied().filter(|Reverse((time, _))| *time <= clock) {
             waiting.pop();
-            open(&mut ready, at);
+            open(ready, at);
         }
         let full_until = pace.full_until(clock);
         let at = match ready.take(&units, clock, full_until.is_some()) {

@@ -1,12 +1,12 @@
 //! Arithmetic on either of two pipes. The unit for integers takes an instruction every other cycle: a row of moves waits for it while
 //! the one that multiplies has nothing to do. `IMAD.MOV.U32` (`RZ * RZ + x`) does the same there, as with ptxas.
 
-use crate::code::{REGISTERS, Reg, reg_number};
+use crate::code::{REGISTERS, reg_numbers};
 use crate::units::{NOTHING, Units, demand_of};
 use oriole_isa::chip::{Demand, Unit};
-use oriole_isa::{Arch, Field, Opcode, Pipe, RegFile, Role, ShiftDir, ShiftType, Sign};
+use oriole_isa::{Arch, Field, Opcode, Pipe, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{Function, Inst, InstId, Operand};
-use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Cycles until what arithmetic gives can be read, as a rule: until then nothing waits for a unit.
 const RESULT: u32 = 4;
@@ -17,7 +17,7 @@ pub(crate) fn balance(func: &mut Function, arch: Arch) {
     if arch.chip().is_none() {
         return;
     }
-    let mut demands = Demands { arch, known: FxHashMap::default() };
+    let mut demands = Demands { arch, known: [None; Opcode::COUNT] };
     let mut others: Vec<(InstId, Inst)> = Vec::new();
     let (mut units, mut clock, mut ready) = (Units::default(), 0, Ready::new());
     for (_, inst) in func.iter_insts().filter(|(_, inst)| func.emits_code(*inst)) {
@@ -52,8 +52,9 @@ impl Ready {
     /// When what an instruction reads is there.
     fn of(&self, func: &Function, inst: InstId) -> u32 {
         let data = &func[inst];
-        let sources = data.uses().map(|(_, operand)| operand).chain([data.guard_operand()]);
-        sources.flat_map(|operand| numbers(func, operand)).map(|reg| self.0[reg as usize]).max().unwrap_or(0)
+        let latest = |time, operand| self.0[numbers(func, operand)].iter().copied().fold(time, u32::max);
+        let there = data.uses().fold(0, |time, (_, operand)| latest(time, operand));
+        if data.guard().is_some() { latest(there, data.guard_operand()) } else { there }
     }
 
     /// An instruction issues.
@@ -61,28 +62,26 @@ impl Ready {
         let data = &func[inst];
         let arithmetic = matches!(data.opcode.info().pipe, Pipe::Alu | Pipe::Fma);
         let after = if arithmetic { RESULT } else { data.opcode.estimate() };
-        for (_, operand) in data.operands.iter().enumerate().filter(|(at, _)| data.is_def(*at)) {
-            numbers(func, *operand).for_each(|reg| self.0[reg as usize] = clock + after);
-        }
+        data.defs().for_each(|(_, operand)| self.0[numbers(func, operand)].fill(clock + after));
     }
 }
 
 /// The registers that an operand names.
-fn numbers(func: &Function, operand: Operand) -> impl Iterator<Item = Reg> {
-    let (file, first, count) = func.physical(operand).unwrap_or((RegFile::R, 0, 0));
-    (first..first + u16::from(count)).filter_map(move |number| reg_number(file, number))
+fn numbers(func: &Function, operand: Operand) -> Range<usize> {
+    func.physical(operand).map_or(0..0, |(file, first, count)| reg_numbers(file, first, count))
 }
 
 /// What opcodes take of the arithmetic units.
 struct Demands {
     arch: Arch,
-    known: FxHashMap<Opcode, Demand>,
+    /// By opcode, once it has been met.
+    known: [Option<Demand>; Opcode::COUNT],
 }
 
 impl Demands {
     fn of(&mut self, opcode: Opcode) -> Demand {
         let arch = self.arch;
-        *self.known.entry(opcode).or_insert_with(|| match opcode.info().pipe {
+        *self.known[opcode as usize].get_or_insert_with(|| match opcode.info().pipe {
             Pipe::Alu | Pipe::Fma => demand_of(&oriole_isa::Inst::new(opcode), arch),
             _ => NOTHING,
         })

@@ -153,6 +153,9 @@ impl RecentAccesses {
             let after_reads = reads.iter().map(|(issued, read)| issued + timing::war(*read, def.write));
             time = after_writes.chain(after_reads).fold(time, u32::max);
         }
+        if op.control.wait_mask == 0 {
+            return time;
+        }
         let waits = (0..self.set.len()).filter(|scoreboard| op.control.wait_mask >> scoreboard & 1 == 1);
         let set = waits.filter_map(|scoreboard| self.set[scoreboard]);
         set.map(|issued| issued + u32::from(latency::SET_TO_WAIT)).fold(time, u32::max)
@@ -220,6 +223,9 @@ impl<'a> Solver<'a> {
     fn update(&mut self, block: usize) -> bool {
         let entry = self.recent_at_entry(block);
         self.delay_inside(block, &entry);
+        if self.flow.succs[block].is_empty() {
+            return false;
+        }
         let mut out = self.recent_at_end(block, &entry);
         let firsts = self.flow.succs[block].iter().map(|succ| &self.code.ops[*succ as usize][0]);
         let late = firsts.map(|first| self.lacking(&out, 0, first)).max().unwrap_or(0);

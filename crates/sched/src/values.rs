@@ -2,7 +2,7 @@
 //!
 //! Physical registers keep their numbers; the components of virtual ones are numbered behind them.
 
-use crate::code::{AWAITED, Accesses, Def, Op, REGISTERS, Reg, Span, Use, has_order, mask_of, reg_number};
+use crate::code::{AWAITED, Accesses, Def, Op, REGISTERS, Reg, Span, Use, has_order, mask_of, reg_number, reg_numbers};
 use crate::lives::Class;
 use crate::memory::MemoryAccess;
 use crate::survey::Stretch;
@@ -10,6 +10,7 @@ use crate::units::{NOTHING, demand_of};
 use oriole_isa::latency::{Classified, Slot};
 use oriole_isa::{Arch, Carries, CodeOrder, Control, Exit, Inst, RegFile};
 use oriole_ori::{Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg, entry_for_each};
+use std::ops::Range;
 
 /// The registers of a function, and what the instructions of one block touch.
 pub(crate) struct Values<'f> {
@@ -138,35 +139,43 @@ impl<'f> Values<'f> {
             return true;
         }
         let first = self.first[mention.reg];
-        for (register, k) in mention.range.clone().enumerate() {
-            let slot = slot(mention.slot, register as u8);
-            self.note(first + Reg::from(k), data.file(), mention.is_def, slot, inst);
-        }
+        let regs = first + Reg::from(mention.range.start)..first + Reg::from(mention.range.end);
+        self.note(regs, data.file(), mention.is_def, mention.slot, inst);
         data.physical.is_some()
     }
 
     fn note_physical(&mut self, mention: &PhysRef, inst: Option<Classified<'_>>) {
-        for register in 0..mention.count {
-            let Some(reg) = reg_number(mention.file, mention.number + u16::from(register)) else { break };
-            self.note(reg, mention.file, mention.is_def, slot(mention.slot, register), inst);
-        }
+        let Range { start, end } = reg_numbers(mention.file, mention.number, mention.count);
+        self.note(start as Reg..end as Reg, mention.file, mention.is_def, mention.slot, inst);
     }
 
-    fn note(&mut self, reg: Reg, file: RegFile, is_def: bool, slot: Option<Slot>, inst: Option<Classified<'_>>) {
-        let known = inst.zip(slot).filter(|(inst, slot)| is_of_hardware(inst.inst(), *slot));
-        if is_def {
-            let write = known.map(|(inst, slot)| inst.write(slot));
-            self.accesses.defs.push(Def { reg, write });
-        } else {
-            let read = known.map(|(inst, slot)| inst.read(slot, file));
-            self.accesses.uses.push(Use { reg, operand: None, scalar: false, read, late: false });
+    /// Note neighbouring registers of a file, which the instruction names at a place.
+    #[inline]
+    fn note(
+        &mut self,
+        regs: Range<Reg>,
+        file: RegFile,
+        is_def: bool,
+        place: oriole_ori::Slot,
+        inst: Option<Classified<'_>>,
+    ) {
+        let inst = inst.filter(|inst| is_of_hardware(inst.inst(), place));
+        for (reg, register) in regs.zip(0..) {
+            let known = inst.zip(slot(place, register));
+            if is_def {
+                let write = known.map(|(inst, slot)| inst.write(slot, file));
+                self.accesses.defs.push(Def { reg, write });
+            } else {
+                let read = known.map(|(inst, slot)| inst.read(slot, file));
+                self.accesses.uses.push(Use { reg, operand: None, scalar: false, read, late: false });
+            }
         }
     }
 }
 
 /// In SSA form an operand behind those of the hardware says what a guarded write leaves in place.
-fn is_of_hardware(inst: &Inst, slot: Slot) -> bool {
-    !matches!(slot, Slot::Operand { index, .. } if usize::from(index) >= inst.opcode.signature().len())
+fn is_of_hardware(inst: &Inst, place: oriole_ori::Slot) -> bool {
+    !matches!(place, oriole_ori::Slot::Operand(index) if index >= inst.opcode.signature().len())
 }
 
 /// Where the instruction names a register; none for what its call site names.

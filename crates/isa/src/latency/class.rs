@@ -120,9 +120,8 @@ pub(crate) fn file_of(inst: &Inst, slot: Slot) -> RegFile {
     }
 }
 
-/// The class of a result.
-pub(crate) fn producer(inst: &Inst, group: Group, def: Slot) -> Earlier {
-    let file = file_of(inst, def);
+/// The class of a result in a register of `file`.
+pub(crate) fn producer(inst: &Inst, group: Group, def: Slot, file: RegFile) -> Earlier {
     let is_first = !matches!(def, Slot::Operand { register: 1.., .. });
     match group {
         Group::Wide if file == RegFile::P => Earlier::WidePred,

@@ -273,7 +273,10 @@ impl MachineFunction {
                     edit.add(nop)
                 });
                 edit.set_control(origin, data.control);
-                for at in (0..16).filter(|at| data.kept >> at & 1 != 0) {
+                let mut kept = data.kept;
+                while kept != 0 {
+                    let at = kept.trailing_zeros() as usize;
+                    kept &= kept - 1;
                     let operand = edit[origin].operands[at].with_reuse(true);
                     edit.set_operand(origin, at, operand);
                 }

@@ -1,9 +1,9 @@
 //! From allocated Ori to the ISA's instructions.
 
-use crate::entity::{Block, InstId};
+use crate::entity::{Block, InstId, VReg};
 use crate::function::{Function, SymbolRef};
 use crate::inst::Inst;
-use crate::operand::{ImmKind, Operand, OperandKind};
+use crate::operand::{ImmKind, Operand, OperandKind, Piece};
 use crate::text::inst_text;
 use oriole_isa::{Arch, Kinds, Opcode, OperandFlags, OperandSpec, RegFile, Value};
 use smallvec::SmallVec;
@@ -108,19 +108,28 @@ impl Function {
         into.become_bare(inst.opcode, &inst.mods);
         into.control = inst.control;
         for (operand, spec) in inst.operands.iter().zip(inst.opcode.signature()) {
-            let Ok(value) = self.machine_value(*operand, spec, &|_| 0, &stand_in) else { return false };
+            let value = match operand.as_piece() {
+                // Most are such, and are looked at most.
+                Some((reg, piece)) => self.stand_in_piece(reg, piece),
+                None => match self.machine_value(*operand, spec, &|_| 0, &stand_in) {
+                    Ok(value) => value,
+                    Err(_) => return false,
+                },
+            };
             into.operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
         }
         true
     }
 
-    /// A physical register of the operand's file that suits every width: number 0, or its piece's place from there.
+    /// A physical register of a virtual one's file that suits every width: number 0, or the piece's place from there.
+    fn stand_in_piece(&self, reg: VReg, piece: Piece) -> Value {
+        let data = &self[reg];
+        let first = piece.range(data.components).start;
+        Value::Reg(data.file(), data.physical.unwrap_or(0) + u16::from(first))
+    }
+
+    /// The same for an operand of another kind that names registers.
     fn stand_in(&self, operand: Operand) -> Option<(RegFile, u16, u8)> {
-        if let Some((reg, piece)) = operand.as_piece() {
-            let data = &self[reg];
-            let first = piece.range(data.components).start;
-            return Some((data.file(), data.physical.unwrap_or(0) + u16::from(first), 1));
-        }
         self.physical(operand).or_else(|| {
             let reg = match operand.kind() {
                 OperandKind::ConstBindless { handle, .. } => handle,

@@ -23,9 +23,10 @@ impl Ahead {
         for op in ops {
             code.accesses.uses(op).iter().for_each(|access| insert(&mut ahead.read, access.reg));
             code.accesses.defs(op).iter().for_each(|access| insert(&mut ahead.written, access.reg));
-            let all = Completion::ALL.iter().filter(|_| has_completions);
-            let awaited = all.filter(|completion| completion.is_awaited_by(op));
-            awaited.for_each(|completion| insert(&mut ahead.written, completion.reg()));
+            if has_completions {
+                let awaited = Completion::ALL.iter().filter(|completion| completion.is_awaited_by(op));
+                awaited.for_each(|completion| insert(&mut ahead.written, completion.reg()));
+            }
             ahead.awaits_all |= op.awaits_all;
         }
         ahead

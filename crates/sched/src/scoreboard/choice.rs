@@ -94,6 +94,12 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
     let mut goes_round = false;
     loop {
         for block in 0..code.ops.len() {
+            // Nothing is outstanding, and nothing comes to it.
+            if entry[block].iter().all(|opens| opens.is_empty())
+                && assignment.own[block].iter().all(|own| own.is_empty())
+            {
+                continue;
+            }
             let mut opens = entry[block].clone();
             chooser.look(block, &mut opens, assignment);
             let comes_round = succs(machine, block).any(|succ| succ == block);
@@ -268,8 +274,8 @@ impl Chooser<'_> {
         for access in self.code.accesses.defs(op) {
             self.touch_mut(access.reg).written = place;
         }
-        for completion in Completion::ALL.into_iter().filter(|_| has_completions) {
-            if completion.is_awaited_by(op) {
+        if has_completions {
+            for completion in Completion::ALL.into_iter().filter(|completion| completion.is_awaited_by(op)) {
                 self.touch_mut(completion.reg()).written = place;
             }
         }

@@ -242,7 +242,26 @@ impl Pending {
         needed: &mut Vec<u32>,
     ) -> u8 {
         let busy = self.busy.iter().fold(0, |all, busy| all | busy);
-        if busy & (op.use_mask | op.def_mask) != 0 {
+        let may_meet = busy & (op.use_mask | op.def_mask) != 0;
+        let may_wait = may_meet || self.has_completions || op.awaits_all;
+        let mask = if may_wait { self.wait(accesses, op, may_meet, releases, needed) } else { 0 };
+        for number in [own.result, own.source].into_iter().flatten() {
+            self.add(number, releases);
+        }
+        mask
+    }
+
+    /// The scoreboards that `op` waits for, and the releases that the wait covers: these are over. `may_meet` where it may touch a
+    /// register that is busy.
+    fn wait(
+        &mut self,
+        accesses: &Accesses,
+        op: &Op,
+        may_meet: bool,
+        releases: &[Release],
+        needed: &mut Vec<u32>,
+    ) -> u8 {
+        if may_meet {
             for access in accesses.uses(op) {
                 needed.extend(&self.by_reg.get(access.reg).results);
             }
@@ -265,9 +284,6 @@ impl Pending {
             // The wait covers everything that is outstanding there, and later readers rely on that.
             needed.extend(&self.by_scoreboard[scoreboard]);
             self.clear(scoreboard, releases);
-        }
-        for number in [own.result, own.source].into_iter().flatten() {
-            self.add(number, releases);
         }
         mask
     }
