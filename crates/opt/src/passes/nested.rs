@@ -5,12 +5,12 @@
 //! executed for nothing. The general bundle behind predication (slot 65) lets a comparison combine the two.
 
 use super::general::{known_predicate, may_be_shared};
-use super::predicate::lone_branch;
+use super::predicate::{combined, lone_branch};
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Arch, Mods, Opcode, Role};
+use oriole_isa::Arch;
 use oriole_ori::analysis::{Analyses, Cfg, DomTree, Speculation};
 use oriole_ori::layout::{address_taken, remove_phi_inputs, remove_unreachable};
-use oriole_ori::{Block, BuildError, EntitySet, Function, Guard, Inst, InstId, Operand, VReg};
+use oriole_ori::{Block, BuildError, EntitySet, Function, Guard, Inst, InstId, VReg};
 use rustc_hash::FxHashMap;
 
 /// What is counted.
@@ -183,11 +183,7 @@ impl Nest {
             func.edit().place_last(block, inst);
         }
         let either = func.new_vreg_like(first.pred)?;
-        let mut logic = Inst::neutral(Opcode::PLOP3, Mods::new());
-        let (sources, table) = ([first.operand(), second.operand(), Operand::pt()], Operand::imm(EITHER));
-        logic.set_role(Role::PD, Operand::reg(either));
-        logic.set_role(Role::Lut, table);
-        [Role::PA, Role::PB, Role::PC].into_iter().zip(sources).for_each(|(role, source)| logic.set_role(role, source));
+        let logic = combined(either, [first, second], EITHER);
         let target = if shared_is_next { rest } else { shared };
         let guard = Guard { pred: either, negated: shared_is_next };
         for mut inst in [logic, Inst::bra(target).guarded(Some(guard))] {

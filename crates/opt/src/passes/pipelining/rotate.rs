@@ -4,8 +4,8 @@ use super::stage::{Load, Stage};
 use crate::passes::copied::{Copied, in_value, register_like};
 use crate::passes::induction::{read_instead, readers};
 use crate::passes::one_block::phi_values;
+use crate::passes::predicate::combined;
 use crate::passes::sink::place_at_end;
-use oriole_isa::{Mods, Opcode, Role};
 use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, Operand, OperandKind, VReg};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -171,11 +171,7 @@ impl Copies {
             return Ok(*both);
         }
         let both = func.new_vreg_like(goes_on.pred)?;
-        let mut logic = Inst::neutral(Opcode::PLOP3, Mods::new());
-        let sources = [own.operand(), goes_on.operand(), Operand::pt()];
-        logic.set_role(Role::PD, Operand::reg(both));
-        logic.set_role(Role::Lut, Operand::imm(BOTH));
-        [Role::PA, Role::PB, Role::PC].into_iter().zip(sources).for_each(|(role, source)| logic.set_role(role, source));
+        let mut logic = combined(both, [own, goes_on], BOTH);
         logic.loc = func[load].loc;
         let logic = func.edit().add(logic);
         let last = self.made.len().saturating_sub(1);

@@ -4,10 +4,10 @@ mod bodies;
 mod selections;
 
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Effects, RegFile};
+use oriole_isa::{Effects, Mods, Opcode, RegFile, Role};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::{Exit, exit_of, is_terminator};
-use oriole_ori::{Block, Function, Guard, InstId, Operand};
+use oriole_ori::{Block, Function, Guard, Inst, InstId, Operand, VReg};
 
 /// What is counted.
 pub(crate) const RULES: &[&str] = &["bodies guarded", "exits guarded", "selections guarded"];
@@ -31,6 +31,16 @@ pub(super) fn lone_branch(func: &Function, block: Block) -> Option<(Guard, InstI
     let lone = from_end.next().is_none_or(|inst| !is_terminator(&func[*inst]));
     let plain = func[guard.pred].file() == RegFile::P && data.operands.first() == Some(&Operand::pt());
     (lone && plain).then_some((guard, last))
+}
+
+/// A predicate that is made of two guards by a truth table of PLOP3.
+pub(super) fn combined(to: VReg, guards: [Guard; 2], table: u32) -> Inst {
+    let mut logic = Inst::neutral(Opcode::PLOP3, Mods::new());
+    let [a, b] = guards.map(Guard::operand);
+    let roles = [(Role::PA, a), (Role::PB, b), (Role::PC, Operand::pt()), (Role::Lut, Operand::imm(table))];
+    logic.set_role(Role::PD, Operand::reg(to));
+    roles.into_iter().for_each(|(role, source)| logic.set_role(role, source));
+    logic
 }
 
 /// Whether the instruction may run under a guard. None changes it: in SSA form it has been written before.
