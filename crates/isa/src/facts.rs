@@ -118,6 +118,9 @@ impl Opcode {
         self.facts().space
     }
 
+    /// So much longer than [`Opcode::estimate`] takes what the first-level cache does not have, in cycles; a guess, too.
+    pub const MISS: u32 = 300;
+
     /// What a scheduler may assume its result to take where that varies, in cycles. Nothing depends on it being right.
     #[inline]
     pub fn estimate(self) -> u32 {

@@ -9,14 +9,13 @@ use crate::dependence::{Graph, GraphBuilder};
 use crate::pace::Pace;
 use crate::seed::OrderSeed;
 use crate::units::Units;
+use oriole_isa::Opcode;
 use oriole_isa::chip::Unit;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A latency from which on it is that of memory: the caches' at best, and often much more.
 const MEMORY: u32 = 60;
-/// So much longer nobody asks for it while there is something else to do.
-const MISS: u32 = 300;
 
 /// Reorder every block.
 pub(crate) fn reorder(code: &mut Code, seed: OrderSeed) {
@@ -85,9 +84,9 @@ pub(crate) fn begin_early<I>(graph: &Graph, ops: &[Op<I>], heights: &mut [u32]) 
     }
 }
 
-/// Cycles after which what comes at the end of an edge is asked for, while there is something else to do.
+/// Cycles after which what comes at the end of an edge is asked for, while there is something else to do: of memory those of a miss.
 pub(crate) fn patience(latency: u32) -> u32 {
-    latency + if latency >= MEMORY { MISS } else { 0 }
+    latency + if latency >= MEMORY { Opcode::MISS } else { 0 }
 }
 
 /// What waits for its operands, by when they are there, and what has them. Between blocks both are empty: their room is kept.

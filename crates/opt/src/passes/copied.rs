@@ -1,6 +1,6 @@
 //! Copies of code on SSA form: each value has one that stands for it there.
 
-use oriole_ori::{BuildError, Function, Guard, Inst, InstId, Operand, OperandKind, VReg};
+use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, Operand, OperandKind, VReg};
 use rustc_hash::FxHashMap;
 
 /// What stands for values in the last copy of their code. Values without an entry stand for themselves.
@@ -65,6 +65,21 @@ pub(super) fn in_value(func: &mut Function, like: VReg, input: Operand) -> Resul
         _ => Inst::copy(func[like].file(), Operand::reg(value), input),
     };
     Ok((value, Some(func.edit().add(inst))))
+}
+
+/// A MovPhi for another value of the same variable, behind those of a block: what it takes, and from where.
+pub(super) fn phi_like(
+    func: &mut Function,
+    block: Block,
+    value: VReg,
+    inputs: &[(Operand, Block)],
+) -> Result<VReg, BuildError> {
+    let reg = register_like(func, value)?;
+    let mut phi = Inst::phi(Operand::reg(reg));
+    phi.operands.extend(inputs.iter().flat_map(|(input, pred)| [*input, Operand::block(*pred)]));
+    let (phi, at) = (func.edit().add(phi), func.phis(block).len());
+    func.edit().place(block, at, &[phi]);
+    Ok(reg)
 }
 
 /// A register for another value of the same variable.

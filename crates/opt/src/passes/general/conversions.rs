@@ -1,7 +1,7 @@
 //! Conversions: of constants, between words and floats of 32 bits; and of words by the units for arithmetic.
 
 use super::bytes::extended_from;
-use super::{Cx, Rewrite, constant, mov, source, word};
+use super::{Cx, Rewrite, build, constant, mov, source, word};
 use oriole_isa::{Ffmt, Field, Ifmt, Opcode, PartB, Rnd, RndInt, Role};
 use oriole_ori::{BuildError, Inst, Operand};
 use rustc_apfloat::ieee::Single;
@@ -48,9 +48,8 @@ fn converted_by_arithmetic(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     }
     let format = if signed { Ifmt::S32 } else { Ifmt::U32 };
     let fields = [Field::SRC_INT.is(format), Field::RND.is(inst.get(Field::RND))];
-    let mut new = Inst::neutral(Opcode::I2FP, fields.into_iter().collect());
-    new.set_role(Role::D, source(inst, Role::D)?);
-    new.set_role(Role::B, number);
+    let new =
+        build(Opcode::I2FP, fields.into_iter().collect(), &[(Role::D, source(inst, Role::D)?), (Role::B, number)]);
     cx.is_legal(&new).then(|| smallvec![new])
 }
 

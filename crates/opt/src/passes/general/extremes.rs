@@ -1,9 +1,9 @@
 //! The greatest and the smallest of three, and of a sum and another number.
 
-use super::source;
-use super::sums::{build, orders};
+use super::sums::orders;
 use super::wide::plain_summands;
-use super::{Cx, Rewrite};
+use super::{Cx, Rewrite, build, source};
+use crate::passes::induction::gives_no_predicate;
 use oriole_isa::{Field, FieldId, Opcode, Role, Vtype};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::smallvec;
@@ -34,9 +34,8 @@ pub(super) fn of_three(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, 
         let of_two = cx.only_use(first, inst.opcode)?;
         let [x, y] = operands(of_two);
         let alike = of_two.mods == inst.mods && source(of_two, Role::PA) == source(inst, Role::PA);
-        let alone = source(of_two, Role::PD).is_none_or(|says| says == Operand::pt());
-        let stable = cx.is_stable(x) && cx.is_stable(y);
-        joined(cx, inst, opcode, [x, y, z]).filter(|_| alike && alone && stable)
+        let alone = gives_no_predicate(of_two) && cx.is_stable(x) && cx.is_stable(y);
+        joined(cx, inst, opcode, [x, y, z]).filter(|_| alike && alone)
     }))
 }
 
@@ -55,8 +54,7 @@ fn joined(cx: &Cx<'_>, inst: &Inst, opcode: Opcode, [a, b, c]: [Operand; 3]) -> 
         (Role::PA, source(inst, Role::PA)?),
     ];
     let known = inst.settings().all(|setting| KEPT.contains(&setting.field()) || setting.code() == 0);
-    let alone = source(inst, Role::PD).is_none_or(|says| says == Operand::pt());
     let mods = inst.settings().filter(|setting| KEPT.contains(&setting.field())).collect();
     let new = build(opcode, mods, &roles);
-    cx.legal_form(new).filter(|_| known && alone).map(|form| smallvec![form])
+    cx.legal_form(new).filter(|_| known && gives_no_predicate(inst)).map(|form| smallvec![form])
 }

@@ -53,6 +53,7 @@ use rules::{COPIES, FIRST_RULE, PHIS, UNUSED};
 use rules::{Rewrite, Rules};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+pub(crate) use sums::build;
 pub(crate) use wide::two_summands;
 
 /// Rewrites of one instruction before the walk goes on: each makes it simpler, so few are needed.

@@ -9,13 +9,9 @@ use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
 /// An instruction from operands by role; neutral elsewhere.
-pub(super) fn build(opcode: Opcode, mods: Mods, roles: &[(Role, Operand)]) -> Inst {
+pub(crate) fn build(opcode: Opcode, mods: Mods, roles: &[(Role, Operand)]) -> Inst {
     let mut inst = Inst::neutral(opcode, mods);
-    for (role, operand) in roles {
-        if let Some(at) = opcode.position(*role) {
-            inst.operands[at] = *operand;
-        }
-    }
+    roles.iter().for_each(|(role, operand)| inst.set_role(*role, *operand));
     inst
 }
 

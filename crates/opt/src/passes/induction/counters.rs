@@ -61,8 +61,8 @@ pub(super) fn added(func: &Function, value: VReg, next: VReg) -> Option<(InstId,
 }
 
 /// Whether an instruction gives no carry, and nothing else as a predicate.
-pub(super) fn gives_no_predicate(sum: &Inst) -> bool {
-    [Role::PD, Role::PD2].into_iter().filter_map(|role| source(sum, role)).all(|given| given == Operand::pt())
+pub(crate) fn gives_no_predicate(inst: &Inst) -> bool {
+    [Role::PD, Role::PD2].into_iter().filter_map(|role| source(inst, role)).all(|given| given == Operand::pt())
 }
 
 /// Whether two sums are one of two words: the upper one alone reads the carry of the lower one, and gives none itself.

@@ -15,7 +15,7 @@ mod starts;
 use super::dead_code;
 use super::sink::place_at_end;
 use crate::{Changed, Context, PhaseError};
-pub(crate) use counters::{Counter, Rounds, counters, lone_test};
+pub(crate) use counters::{Counter, Rounds, counters, gives_no_predicate, lone_test};
 use oriole_isa::{Mods, Opcode, RegFile, Role};
 use oriole_ori::analysis::{Analyses, Loop, LoopForest};
 use oriole_ori::{Block, BuildError, Function, Inst, InstId, Operand, RegType, VReg};

@@ -13,8 +13,6 @@ use smallvec::SmallVec;
 
 /// What a fixed latency counts, in cycles: that of most arithmetic is 4 or 5.
 const FIXED: u32 = 5;
-/// So much longer takes what the first-level cache does not have.
-const MISS: u32 = 300;
 /// What all accesses of memory stay behind, and ahead of.
 const WAITS: Effects = Effects::CONVERGENT.with(Effects::SIDE_EFFECT);
 /// Rounds until times no longer depend on the first one.
@@ -141,7 +139,7 @@ impl<'a> Builder<'a> {
         let opcode = self.slices.func[inst].opcode;
         match opcode {
             _ if !latency::is_variable_opcode(opcode, self.slices.arch) => FIXED,
-            Opcode::LDG | Opcode::LD => opcode.estimate() + MISS,
+            Opcode::LDG | Opcode::LD => opcode.estimate() + Opcode::MISS,
             _ => opcode.estimate(),
         }
     }

@@ -1,12 +1,12 @@
 //! The loads of a stage go a round ahead.
 
 use super::stage::{Load, Stage};
-use crate::passes::copied::{Copied, in_value, register_like};
+use crate::passes::copied::{Copied, in_value, phi_like};
 use crate::passes::induction::{read_instead, readers};
 use crate::passes::one_block::phi_values;
 use crate::passes::predicate::combined;
 use crate::passes::sink::place_at_end;
-use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, Operand, OperandKind, VReg};
+use oriole_ori::{Block, BuildError, Function, Guard, InstId, Operand, OperandKind, VReg};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Truth table of the first and the second input of PLOP3.
@@ -49,12 +49,8 @@ fn meet(func: &mut Function, stage: &Stage, entrance: Block, first: &Copied) -> 
     }
     let mut met = Vec::with_capacity(loaded.len());
     for value in loaded {
-        let reg = register_like(func, value)?;
-        let mut phi = Inst::phi(Operand::reg(reg));
-        phi.operands.extend([Operand::reg(first.value(value)), Operand::block(entrance)]);
-        let (phi, at) = (func.edit().add(phi), func.phis(stage.body.block).len());
-        func.edit().place(stage.body.block, at, &[phi]);
-        met.push((value, reg));
+        let input = Operand::reg(first.value(value));
+        met.push((value, phi_like(func, stage.body.block, value, &[(input, entrance)])?));
     }
     Ok(met)
 }
@@ -112,16 +108,18 @@ impl Copies {
 
     /// Copy a load and what it needs.
     fn load(&mut self, func: &mut Function, load: &Load) -> Result<InstId, BuildError> {
-        let mut copy = None;
-        for &inst in load.slice.iter().chain([&load.inst]) {
+        for &inst in &load.slice {
             if self.done.insert(inst) {
-                let made = self.copied.copy(func, inst)?;
-                self.made.push(made);
-                copy = Some(made);
+                self.copy(func, inst)?;
             }
         }
-        // The load was not there yet, and is the last.
-        Ok(copy.unwrap_or(load.inst))
+        self.copy(func, load.inst)
+    }
+
+    fn copy(&mut self, func: &mut Function, inst: InstId) -> Result<InstId, BuildError> {
+        let made = self.copied.copy(func, inst)?;
+        self.made.push(made);
+        Ok(made)
     }
 
     /// Let the last copy, of a load, happen only where there is another round.

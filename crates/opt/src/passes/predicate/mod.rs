@@ -3,6 +3,7 @@
 mod bodies;
 mod selections;
 
+use super::general::build;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Effects, Mods, Opcode, RegFile, Role};
 use oriole_ori::analysis::Analyses;
@@ -35,11 +36,10 @@ pub(super) fn lone_branch(func: &Function, block: Block) -> Option<(Guard, InstI
 
 /// A predicate that is made of two guards by a truth table of PLOP3.
 pub(super) fn combined(to: VReg, guards: [Guard; 2], table: u32) -> Inst {
-    let mut logic = Inst::neutral(Opcode::PLOP3, Mods::new());
     let [a, b] = guards.map(Guard::operand);
-    let roles = [(Role::PA, a), (Role::PB, b), (Role::PC, Operand::pt()), (Role::Lut, Operand::imm(table))];
+    let sources = [(Role::PA, a), (Role::PB, b), (Role::PC, Operand::pt()), (Role::Lut, Operand::imm(table))];
+    let mut logic = build(Opcode::PLOP3, Mods::new(), &sources);
     logic.set_role(Role::PD, Operand::reg(to));
-    roles.into_iter().for_each(|(role, source)| logic.set_role(role, source));
     logic
 }
 

@@ -1,7 +1,7 @@
 //! Copies of a loop's body, and the edges between them.
 
 use super::{Body, Rounds};
-use crate::passes::copied::{Copied, in_value, register_like};
+use crate::passes::copied::{Copied, in_value, phi_like, register_like};
 use crate::passes::induction::{read_instead, readers};
 use crate::passes::one_block::phi_values;
 use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, Operand, VReg};
@@ -70,11 +70,7 @@ fn meet(
     let nexts = phi_values(func, body.this.block, body.this.block);
     let mut met = Vec::with_capacity(starts.len());
     for ((value, first), (_, next)) in starts.iter().zip(nexts) {
-        let reg = register_like(func, *value)?;
-        let mut phi = Inst::phi(Operand::reg(reg));
-        phi.operands.extend([*first, Operand::block(gate), copied.0.of(next), Operand::block(rest)]);
-        let phi = func.edit().add(phi);
-        func.edit().place(left, met.len(), &[phi]);
+        let reg = phi_like(func, left, *value, &[(*first, gate), (copied.0.of(next), rest)])?;
         met.push((*value, Operand::reg(reg)));
     }
     for phi in func.phis(body.this.block).to_vec() {
@@ -149,12 +145,7 @@ impl Copies {
         let nexts = phi_values(func, body.this.block, body.this.block);
         let mut now = Copied::default();
         for (value, first) in starts {
-            let head = register_like(func, *value)?;
-            let mut phi = Inst::phi(Operand::reg(head));
-            phi.operands.extend([*first, Operand::block(gate)]);
-            let phi = func.edit().add(phi);
-            func.edit().place_last(to, phi);
-            now.set(*value, head);
+            now.set(*value, phi_like(func, to, *value, &[(*first, gate)])?);
         }
         for round in 0..copies {
             for &inst in insts.iter().filter(|inst| **inst != body.this.branch) {
