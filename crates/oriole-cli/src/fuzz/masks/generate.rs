@@ -59,7 +59,8 @@ impl Generator {
         match self.rng.u32(..16) {
             0 => Statement::Mix { to: self.word(), from: self.word(), constant: self.rng.u32(..) },
             1 | 2 => {
-                let exchange = self.exchange(repeats);
+                let mask = self.choose(&[Mask::Here, Mask::Constant]);
+                let exchange = Exchange { mask, ..self.exchange(repeats) };
                 Statement::Across { exchange, condition: self.condition(), other: self.word() }
             }
             3..=5 if depth < DEEPEST => Statement::If {
