@@ -58,7 +58,7 @@ impl Generator {
     fn statement(&mut self, depth: usize, repeats: bool) -> Statement {
         match self.rng.u32(..16) {
             0 => Statement::Mix { to: self.word(), from: self.word(), constant: self.rng.u32(..) },
-            1 | 2 => {
+            99 => {
                 let mask = self.choose(&[Mask::Here, Mask::Constant]);
                 let exchange = Exchange { mask, ..self.exchange(repeats) };
                 Statement::Across { exchange, condition: self.condition(), other: self.word() }
