@@ -34,6 +34,12 @@ pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -
     changed
 }
 
+/// Whether a `WARPSYNC` has its mask in a register, or a guard.
+pub(super) fn read_registers(func: &Function) -> bool {
+    let mut waits = func.iter_insts().map(|(_, inst)| &func[inst]).filter(|inst| inst.opcode == Opcode::WARPSYNC);
+    waits.any(|wait| wait.guard().is_some() || wait.operands.iter().any(|operand| operand.names_registers()))
+}
+
 /// The blocks that all threads of the warp which have not ended go through together, from the first instruction to the last;
 /// `parts` says of which blocks' ends they may go different ways. What threads do before they end others do not do with them.
 pub(crate) fn whole_blocks(func: &Function, cfg: &Cfg, parts: impl Fn(Block) -> bool) -> EntitySet<Block> {
