@@ -138,10 +138,29 @@ fn test_of_ballot(func: &mut Function, context: &Context, block: Block, id: Inst
     vote.set_role(Role::PD, operand(Role::PD));
     vote.set_role(Role::PA, if any { pred } else { pred.with_not(!pred.is_not()) });
     vote.mods.set(Field::VOTE, if any { Vote::ANY } else { Vote::ALL });
+    let ballot = operand(Role::A);
     func.edit().retain_insts(block, |_, other| other != id);
     insert_behind(func, block, voted, vote);
+    sweep(func, block, ballot);
     context.tally.count(TESTS);
     true
+}
+
+/// Take out a ballot that nobody reads any more, and the copies on the way to it. Code that is dead goes elsewhere, but votes count as
+/// having an effect.
+fn sweep(func: &mut Function, block: Block, operand: Operand) {
+    let mut next = operand.as_reg();
+    while let Some(value) = next {
+        let unread = func.def_use().is_some_and(|uses| uses.count(value) == 0);
+        let Some(made) = func.definition(value).filter(|_| unread) else { return };
+        let has_pred = source(&func[made], Role::PD).is_some_and(|pred| pred.as_reg().is_some());
+        let goes = func[made].is_machine() && matches!(func[made].opcode, Opcode::MOV | Opcode::VOTE) && !has_pred;
+        if !goes || !func.block_insts(block).contains(&made) {
+            return;
+        }
+        next = source(&func[made], Role::B).and_then(|from| from.as_reg());
+        func.edit().retain_insts(block, |_, other| other != made);
+    }
 }
 
 /// The value that an operand is, behind copies.
