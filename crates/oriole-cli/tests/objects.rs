@@ -110,9 +110,11 @@ fn spaces(kernel: &str) -> Vec<u8> {
     (0..64).flat_map(thread).flat_map(u32::to_le_bytes).collect()
 }
 
-fn oriole(arguments: &[&str]) {
+/// What the command prints.
+fn oriole(arguments: &[&str]) -> Vec<u8> {
     let output = Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments).output().expect("oriole starts");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
 }
 
 /// What 64 threads leave, run from `file`.
@@ -147,5 +149,83 @@ fn objects_with_tables_of_branches_and_functions_run() {
             assert!(Command::new(ptxas).args(arguments).status().expect("ptxas starts").success());
             assert_eq!(result(&object, "sim"), expected, "ptxas {arch} {level}");
         }
+    }
+}
+
+#[test]
+fn objects_with_variables_in_all_spaces_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ptxas = oriole_prerequisites::tool("ptxas");
+    for arch in ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"] {
+        let source = folder.path().join(format!("{arch}.ptx"));
+        std::fs::write(&source, SPACES.replace("sm_80", arch)).expect("the folder is ours");
+        let (input, object) = (source.display().to_string(), folder.path().join("spaces.o"));
+        let output = object.display().to_string();
+        let run = |kernel: &str| result_of(&object, kernel, "sim", 2048, &["--shared", "256"]);
+        for level in ["-O0", "-O3"] {
+            oriole(&["compile", "-c", level, "--arch", arch, &input, "-o", &output]);
+            for kernel in ["k", "small"] {
+                assert_eq!(run(kernel), spaces(kernel), "{arch} {level} {kernel}");
+            }
+            let Some(ptxas) = &ptxas else { continue };
+            let arguments = ["-c", level, "-arch", arch, &input, "-o", &output];
+            assert!(Command::new(ptxas).args(arguments).status().expect("ptxas starts").success());
+            for kernel in ["k", "small"] {
+                assert_eq!(run(kernel), spaces(kernel), "ptxas {arch} {level} {kernel}");
+            }
+        }
+    }
+}
+
+/// What must come from another file is named; nothing runs without it.
+#[test]
+fn objects_that_need_another_file_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let declarations = [
+        (".extern .shared .align 4 .b8 elsewhere[64];", "mov.u32 %r0, elsewhere;"),
+        (".extern .global .align 4 .u32 elsewhere;", "ld.global.u32 %r0, [elsewhere];"),
+        (".extern .const .align 4 .u32 elsewhere;", "ld.const.u32 %r0, [elsewhere];"),
+        (".extern .func (.reg .b32 r) elsewhere();", "call (%r0), elsewhere, ();"),
+    ];
+    for (declaration, use_of_it) in declarations {
+        let (source, object) = (folder.path().join("k.ptx"), folder.path().join("k.o"));
+        let text = format!(
+            ".version 8.7\n.target sm_80\n.address_size 64\n{declaration}\n.visible .entry k(.param .u64 a)\n{{\n\
+             .reg .b32 %r<2>; .reg .b64 %d<2>; ld.param.u64 %d1, [a]; {use_of_it} st.global.u32 [%d1], %r0; ret;\n}}\n"
+        );
+        std::fs::write(&source, text).expect("the folder is ours");
+        let (input, output) = (source.display().to_string(), object.display().to_string());
+        oriole(&["compile", "-c", &input, "-o", &output]);
+        let run = Command::new(env!("CARGO_BIN_EXE_oriole"))
+            .args(["run", &output, "--entry", "k", "zero:4"])
+            .output()
+            .expect("oriole starts");
+        let error = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert!(!run.status.success(), "{declaration}");
+        assert!(error.contains("`elsewhere` is not defined: another file must be linked"), "{declaration}: {error}");
+    }
+}
+
+/// A section of shared memory takes no space in the file, however large it is.
+#[test]
+fn objects_with_much_shared_memory_are_taken_apart_and_put_together() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let text = ".version 8.7\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a)\n{\n\
+        .shared .align 4 .b8 much[40000]; .reg .b32 %r<2>; .reg .b64 %d<2>;\n\
+        ld.param.u64 %d1, [a]; mov.u32 %r1, much; st.global.u32 [%d1], %r1; ret;\n}\n";
+    std::fs::write(path("k.ptx"), text).expect("the folder is ours");
+    let mut objects = vec!["ours.o"];
+    oriole(&["compile", "-c", &path("k.ptx"), "-o", &path("ours.o")]);
+    if let Some(ptxas) = oriole_prerequisites::tool("ptxas") {
+        let arguments = ["-c", "-arch", "sm_80", &path("k.ptx"), "-o", &path("ptxas.o")];
+        assert!(Command::new(ptxas).args(arguments).status().expect("ptxas starts").success());
+        objects.push("ptxas.o");
+    }
+    for object in objects {
+        std::fs::write(path("k.s"), oriole(&["disasm", "--all", &path(object)])).expect("the folder is ours");
+        oriole(&["asm", &path("k.s"), "-o", &path("back.o")]);
+        let read = |name: &str| std::fs::read(path(name)).expect("it was written");
+        assert!(read("back.o") == read(object), "{object} is not what it was");
     }
 }
