@@ -4,7 +4,7 @@ mod shared;
 
 use crate::error::CubinError;
 use crate::model::{
-    Cubin, FileKind, Function, Relocation, Section, SectionIndex, SectionKind, Symbol, SymbolIndex, SymbolKind,
+    Binding, Cubin, FileKind, Function, Relocation, Section, SectionIndex, SectionKind, Symbol, SymbolIndex, SymbolKind,
 };
 use crate::reloc::{RelocKind, RelocValue};
 use shared::SharedLayout;
@@ -108,6 +108,7 @@ impl Image {
                     self.shared_base.wrapping_add(self.shared.place(index).unwrap_or(0))
                 }
                 Some(section) => self.addresses[section].wrapping_add(symbol.value),
+                None if is_number(symbol) => symbol.value,
                 None => placement.external(&symbol.name).unwrap_or(0),
             };
         }
@@ -217,7 +218,7 @@ impl Image {
                 Err(format!("section `{}` is named as a whole, and its variables have no places yet", section.name))
             }
             Some(section) => Ok(value.wrapping_sub(self.kept_before(section))),
-            None if symbol.is_common => Ok(value),
+            None if symbol.is_common || is_number(symbol) => Ok(value),
             None if shared::is_dynamic_shared(symbol) && cubin.kind == FileKind::Relocatable => {
                 Ok(self.shared.dynamic(relocation.section).unwrap_or(0))
             }
@@ -230,6 +231,12 @@ impl Image {
     fn kept_before(&self, section: &Section) -> u64 {
         if section.kind == SectionKind::Shared { self.shared_base } else { 0 }
     }
+}
+
+/// A local symbol without a section, which no other file can define: its value is a number
+/// (`.nv.ptx.const0.size`).
+fn is_number(symbol: &Symbol) -> bool {
+    symbol.section.is_none() && symbol.binding == Binding::Local && symbol.kind == SymbolKind::Object
 }
 
 fn needs_symbol(kind: &RelocKind) -> bool {
