@@ -66,8 +66,9 @@ impl<'a> Parser<'a> {
         };
         let words = words(digits, radix).ok_or_else(|| error(span(token), "expected an integer"))?;
         let used = words.iter().rposition(|&word| word != 0).map_or(0, |at| at as u32 * 64 + words[at].ilog2() + 1);
-        // Minus the least number is as wide as the width itself.
-        if used > bits {
+        // As LLVM does, both -1 and the greatest number without a sign are taken; the least has one bit.
+        let set: u32 = words.iter().map(|word| word.count_ones()).sum();
+        if used > bits || text.starts_with('-') && used == bits && set > 1 {
             return Err(error(span(token), format!("the number does not fit into {bits} bits")));
         }
         let sign_at = if radix == 16 { digits.len() as u32 * 4 } else { bits };
