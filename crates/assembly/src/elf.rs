@@ -1,9 +1,9 @@
 //! An ELF file as its tables and the bytes between them, nothing interpreted.
 
 use object::LittleEndian as LE;
-use object::elf::{EM_CUDA, FileHeader64, PT_LOAD, ProgramHeader64, SHT_NOBITS, SectionHeader64};
+use object::elf::{EM_CUDA, FileHeader64, PT_LOAD, ProgramHeader64, SectionHeader64};
 use object::pod::from_bytes;
-use oriole_cubin::{CubinError, Target};
+use oriole_cubin::{CubinError, Target, takes_no_space};
 
 pub(crate) type Header = FileHeader64<LE>;
 pub(crate) type Segment = ProgramHeader64<LE>;
@@ -25,7 +25,7 @@ pub(crate) struct Section {
 
 impl Section {
     pub(crate) fn is_in_file(&self) -> bool {
-        self.header.sh_type.get(LE) != SHT_NOBITS
+        !takes_no_space(self.header.sh_type.get(LE))
     }
 
     /// The section holds instructions.
@@ -117,7 +117,7 @@ fn table<T: object::pod::Pod>(bytes: &[u8], offset: u64, count: u64, what: &str)
 }
 
 fn contents<'a>(bytes: &'a [u8], header: &SectionHeader) -> Result<&'a [u8], CubinError> {
-    if header.sh_type.get(LE) == SHT_NOBITS {
+    if takes_no_space(header.sh_type.get(LE)) {
         return Ok(&[]);
     }
     let offset = header.sh_offset.get(LE);

@@ -1,7 +1,8 @@
 //! What ptxas says of a compiled module with `-v`, and when it is to warn of spills and of local memory: in its words.
 
+use crate::emit::members;
 use crate::pipeline::{Compiled, kernels};
-use crate::resources::{Resources, resources, variable_bytes};
+use crate::resources::{Resources, counts_banks, holds_frames, resources, variable_bytes};
 use oriole_cubin::FileKind;
 use oriole_ori::{FuncId, Function, FunctionKind, MemSpace};
 use std::fmt::Write;
@@ -17,7 +18,8 @@ pub struct Report {
     /// Notes of allocation, and the bytes of the module's variables.
     pub module: Vec<String>,
     /// Those of each function: in an object file of functions that are no kernels, then of the kernels, the last one first.
-    pub functions: Vec<Vec<String>>,
+    /// Of each what stands before the time, and behind it: the functions inside the code of a kernel.
+    pub functions: Vec<[Vec<String>; 2]>,
 }
 
 impl Report {
@@ -27,12 +29,12 @@ impl Report {
         let notes = allocated.into_iter().rev().flat_map(|function| &function.own.notes).map(ToString::to_string);
         let mut listed: Vec<_> = kernels(&compiled.module).collect();
         listed.reverse();
-        let entry = |(id, func): (FuncId, &Function)| Some(kernel(compiled, func.name(), &resources(compiled, id)?));
+        let entry = |(id, func): (FuncId, &Function)| kernel(compiled, id, func.name());
         let is_object = compiled.spec.kind == FileKind::Relocatable;
         let callable = |(_, func): &(FuncId, &Function)| is_object && func.kind() != FunctionKind::Entry;
         let functions = compiled.module.functions.iter().filter(callable).map(|(id, func)| {
-            let spills = compiled.allocation.functions[id].own.spills;
-            vec![properties(func.name(), func.frame().size(), [spills.stores, spills.loads])]
+            let texts = vec![properties(func.name(), func.frame().size(), spills(compiled, id))];
+            [texts, Vec::new()]
         });
         Report {
             module: notes.chain([memory(compiled)]).collect(),
@@ -47,7 +49,7 @@ impl Report {
             let milliseconds = time.as_secs_f64() * 1e3 / self.functions.len().max(1) as f64;
             format!("Compile time = {milliseconds:.3} ms")
         });
-        let functions = self.functions.iter().flat_map(|texts| texts.iter().chain(&share));
+        let functions = self.functions.iter().flat_map(|[texts, inner]| texts.iter().chain(&share).chain(inner));
         self.module.iter().chain(functions).cloned().collect()
     }
 
@@ -58,20 +60,50 @@ impl Report {
 }
 
 fn memory(compiled: &Compiled) -> String {
-    let global = variable_bytes(compiled, MemSpace::Global);
-    match variable_bytes(compiled, MemSpace::Const) {
-        0 => format!("{global} bytes gmem"),
-        constant => format!("{global} bytes gmem, {constant} bytes cmem[3]"),
+    let mut text = format!("{} bytes gmem", variable_bytes(compiled, MemSpace::Global));
+    let slots = compiled.module.address_table.len() as u64 * ADDRESS_SLOT;
+    let banks = [(variable_bytes(compiled, MemSpace::Const), 3), (slots, 4)];
+    for (bytes, bank) in banks.into_iter().filter(|(bytes, _)| *bytes > 0 && counts_banks(compiled.target.sm)) {
+        // Writing to a string does not fail.
+        let _ = write!(text, ", {bytes} bytes cmem[{bank}]");
     }
+    text
 }
 
-fn kernel(compiled: &Compiled, name: &str, resources: &Resources) -> Vec<String> {
-    let spills = [resources.spills.stores, resources.spills.loads];
-    vec![
+/// Bytes of an address in constant bank 4.
+const ADDRESS_SLOT: u64 = 8;
+
+fn kernel(compiled: &Compiled, id: FuncId, name: &str) -> Option<[Vec<String>; 2]> {
+    let resources = resources(compiled, id)?;
+    let texts = vec![
         format!("Compiling entry function '{name}' for '{}'", compiled.target),
-        properties(name, resources.frame_bytes, spills),
-        used(resources),
-    ]
+        properties(name, resources.frame_bytes, spills(compiled, id)),
+        used(&resources),
+    ];
+    Some([texts, inner(compiled, id)])
+}
+
+/// The functions inside the code of a kernel, by name. The frames of those that are only called by name are part of the
+/// kernel's.
+fn inner(compiled: &Compiled, kernel: FuncId) -> Vec<String> {
+    if compiled.spec.kind == FileKind::Relocatable {
+        return Vec::new();
+    }
+    let in_kernel = holds_frames(compiled, kernel);
+    let mut functions: Vec<FuncId> = members(&compiled.allocation, kernel);
+    functions.retain(|id| *id != kernel);
+    functions.sort_by_key(|id| compiled.module.functions[*id].name());
+    let said = |id: FuncId| {
+        let func = &compiled.module.functions[id];
+        let frame = if in_kernel { 0 } else { func.frame().size() };
+        properties(func.name(), frame, spills(compiled, id))
+    };
+    functions.into_iter().map(said).collect()
+}
+
+fn spills(compiled: &Compiled, id: FuncId) -> [u32; 2] {
+    let spills = compiled.allocation.functions[id].own.spills;
+    [spills.stores, spills.loads]
 }
 
 fn properties(name: &str, frame_bytes: u32, [stores, loads]: [u32; 2]) -> String {
@@ -84,9 +116,10 @@ fn properties(name: &str, frame_bytes: u32, [stores, loads]: [u32; 2]) -> String
 fn used(resources: &Resources) -> String {
     let mut text = format!("Used {} registers, used {} barriers", resources.registers, resources.barriers);
     let rest = [
-        (resources.stack_bytes, "cumulative stack size"),
+        (resources.known_stack_bytes, "cumulative stack size"),
         (resources.shared_bytes, "smem"),
         (resources.bank0_bytes, "cmem[0]"),
+        (resources.literal_bytes as u32, "cmem[2]"),
     ];
     for (bytes, what) in rest.into_iter().filter(|(bytes, _)| *bytes > 0) {
         // Writing to a string does not fail.

@@ -21,6 +21,7 @@ mod write;
 pub use error::{CubinError, WriteError};
 pub use lines::{LineKind, LineTable, SourceLine};
 pub use model::*;
+pub use read::takes_no_space;
 pub use spec::{
     AddressSlot, DebugSection, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec, LineRow,
     Memory, ModuleSpec, ObjectKind, ObjectSlot, ObjectSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec,

@@ -41,6 +41,10 @@ pub struct Cubin {
     pub info: Vec<Attribute>,
     /// Which function calls which, from `.nv.callgraph`: (caller, callee) symbols.
     pub calls: Vec<(SymbolIndex, SymbolIndex)>,
+    /// Functions whose address is taken, from `.nv.callgraph`.
+    pub address_taken: Vec<SymbolIndex>,
+    /// Functions that call through addresses, from `.nv.callgraph`.
+    pub indirect_callers: Vec<SymbolIndex>,
 }
 
 /// How far the file has been linked.
@@ -63,7 +67,8 @@ pub enum SectionKind {
         /// Bank number N.
         bank: u32,
     },
-    /// `.nv.shared.NAME`: static shared memory of the kernel NAME; only a size.
+    /// `.nv.shared.NAME`: static shared memory of the kernel NAME; only a size. `.nv_debug.shared` of object files:
+    /// shared variables that no kernel owns.
     Shared,
     /// `.nv.shared.reserved.0`: shared memory that the system keeps (sm_90 and later).
     SharedReserved,
@@ -149,10 +154,12 @@ pub struct Symbol {
     pub other: u8,
     /// Section that defines it, or `None` where it is undefined (external).
     pub section: Option<SectionIndex>,
-    /// Byte offset in that section.
+    /// Byte offset in that section; the alignment of shared variables in object files, and of common ones.
     pub value: u64,
     /// Size in bytes.
     pub size: u64,
+    /// A variable (`.common`) that no section holds: a linker makes one of all that have its name.
+    pub is_common: bool,
 }
 
 /// One relocation.

@@ -7,7 +7,7 @@
 /// What a relocation puts in, before it is cut into fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelocValue {
-    /// Nothing is patched.
+    /// Nothing is patched. A linker may make NOP of YIELD; the code is right with either.
     Nothing,
     /// Address of the symbol in its own space: global address, code address, offset in shared
     /// memory or in a constant bank.
@@ -158,8 +158,8 @@ relocations! {
     65 BINDLESSOFF14_40 "R_CUDA_BINDLESSOFF14_40" Other;
     66 CONST_FIELD21_38 "R_CUDA_CONST_FIELD21_38" ConstantOffset (38, 16, 0) (54, 5, BANK);
     67 INSTRUCTION128 "R_CUDA_INSTRUCTION128" Other;
-    68 YIELD_OPCODE9_0 "R_CUDA_YIELD_OPCODE9_0" Other;
-    69 YIELD_CLEAR_PRED4_87 "R_CUDA_YIELD_CLEAR_PRED4_87" Other;
+    68 YIELD_OPCODE9_0 "R_CUDA_YIELD_OPCODE9_0" Nothing;
+    69 YIELD_CLEAR_PRED4_87 "R_CUDA_YIELD_CLEAR_PRED4_87" Nothing;
     70 R32_LO "R_CUDA_32_LO" Address (0, 32, 0);
     71 R32_HI "R_CUDA_32_HI" Address (0, 32, 32);
     72 UNUSED_CLEAR32 "R_CUDA_UNUSED_CLEAR32" Zero (0, 32, 0);

@@ -1,12 +1,12 @@
 //! Damaged input: an error or a cubin, never a panic and never without end.
 
-use oriole_cubin::image::{Bases, Image, NoExternals};
+use oriole_cubin::image::{self, Bases, Image, NoExternals};
 use oriole_cubin::nvinfo::{self, Attribute, Value};
 use oriole_cubin::spec::{
-    AddressSlot, DebugSpec, FunctionLines, FunctionSpec, LineRow, ModuleSpec, ParamSpec, RelocSpec, SourcePlace,
-    SymbolSpec, VariableSpec,
+    AddressSlot, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, LineRow, Memory, ModuleSpec, ParamSpec,
+    RelocSpec, SourcePlace, SymbolSpec, VariableSpec,
 };
-use oriole_cubin::{Binding, Cubin, CubinError, LineKind, SourceLine, Target, WriteError, reloc, write};
+use oriole_cubin::{Binding, Cubin, CubinError, FileKind, LineKind, SourceLine, Target, WriteError, reloc, write};
 use proptest::prelude::*;
 
 fn module(target: Target) -> ModuleSpec {
@@ -37,6 +37,33 @@ fn module(target: Target) -> ModuleSpec {
         ..DebugSpec::default()
     });
     module
+}
+
+/// The same as a file that is still to be linked, with shared memory of all kinds.
+fn object(sm: u32) -> Vec<u8> {
+    let mut module = module(Target::new(sm));
+    module.kind = FileKind::Relocatable;
+    let shared = |name: &str, align| VariableSpec {
+        name: name.into(),
+        binding: Binding::Local,
+        size: 24,
+        align,
+        offset: None,
+        init: Vec::new(),
+        relocations: Vec::new(),
+    };
+    module.shared = vec![shared("first", 4), shared("second", 16)];
+    module.extern_variables = vec![ExternVariable { name: "dynamic".into(), memory: Memory::Shared, size: 0 }];
+    let to = |symbol: &str, offset| RelocSpec { offset, kind: &reloc::ABS32_32, symbol: symbol.into(), addend: 0 };
+    let kernel = &mut module.functions[0];
+    (kernel.shared_size, kernel.shared_symbols) = (0, Vec::new());
+    kernel.relocations.extend([to("first", 16), to("second", 32), to("dynamic", 48)]);
+    write(&module).unwrap()
+}
+
+/// Files of both kinds, for old and new targets.
+fn files() -> [Vec<u8>; 4] {
+    [small(80), small(90), object(80), object(90)]
 }
 
 /// Lines of the kernel's code.
@@ -80,8 +107,7 @@ fn lines_come_back() {
 
 #[test]
 fn every_truncation_is_an_error_or_a_cubin() {
-    for sm in [80, 90] {
-        let bytes = small(sm);
+    for bytes in files() {
         exercise(&bytes).unwrap();
         let failures = (0..bytes.len()).filter(|&length| exercise(&bytes[..length]).is_err()).count();
         assert!(failures > bytes.len() / 2);
@@ -90,8 +116,7 @@ fn every_truncation_is_an_error_or_a_cubin() {
 
 #[test]
 fn every_single_byte_change_is_survived() {
-    for sm in [80, 90] {
-        let original = small(sm);
+    for original in files() {
         for at in 0..original.len() {
             for value in [0, 1, 0x7f, 0x80, 0xff] {
                 let mut bytes = original.clone();
@@ -99,6 +124,27 @@ fn every_single_byte_change_is_survived() {
                 let _ = exercise(&bytes);
             }
         }
+    }
+}
+
+/// A variable of shared memory lies where no other of its kernel does, dynamic memory behind them.
+#[test]
+fn shared_variables_of_objects_have_places() {
+    for (sm, kept) in [(80, 0), (90, 0x400)] {
+        let cubin = Cubin::parse(&object(sm)).unwrap();
+        let image = Image::link(&cubin, Bases { code: 0x1000, global: 0 }, &NoExternals).unwrap();
+        let kernel = cubin.kernel("k").unwrap();
+        let named = |offset: usize| {
+            u32::from_le_bytes(image.contents[kernel.section][offset + 4..offset + 8].try_into().unwrap())
+        };
+        assert_eq!(
+            [named(16), named(32), named(48)],
+            [24, 0, 48],
+            "{sm}: first behind second, which has to be aligned"
+        );
+        assert_eq!(image.shared_size(&cubin, kernel), kept + 48, "{sm}");
+        let place = |name| image::address_of(&cubin, &image, name);
+        assert_eq!((place("first"), place("second")), (Some(kept + 24), Some(kept)), "{sm}");
     }
 }
 

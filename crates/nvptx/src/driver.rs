@@ -8,7 +8,7 @@ use crate::link::{self, Reflect};
 use crate::machine::dump::Dump;
 use crate::machine::passes::{self, PassFault, PassOptions};
 pub use crate::select::FpContract;
-use crate::{bitcode, emit, ir, machine, opt, runtime, select, text};
+use crate::{bitcode, emit, ir, machine, opt, runtime, select, text, wide};
 
 /// What to make of a module.
 #[derive(Clone, Debug)]
@@ -235,6 +235,7 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
         for (number, library) in libraries.iter().enumerate() {
             link_library(&mut module, number, library)?;
         }
+        wide::expand(&mut module)?;
         module.spread_float_permissions();
         link::resolve_reflect(&mut module, &reflect);
         link::strip_unused(&mut module);

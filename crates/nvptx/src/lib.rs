@@ -27,3 +27,4 @@ pub mod opt;
 pub mod runtime;
 pub mod select;
 pub mod text;
+mod wide;

@@ -30,7 +30,7 @@ pub(crate) struct Said {
 #[serde(remote = "Report")]
 struct ReportFields {
     module: Vec<String>,
-    functions: Vec<Vec<String>>,
+    functions: Vec<[Vec<String>; 2]>,
 }
 
 /// What a kernel needs.

@@ -42,6 +42,8 @@ pub struct FunctionAllocation {
     pub callees: Vec<FuncId>,
     /// It has a frame, or calls something that has one, or may.
     pub uses_stack: bool,
+    /// It is called by the convention: through addresses, by itself or from other files.
+    pub by_convention: bool,
 }
 
 /// Allocates the functions of a module one by one, callees before callers.
@@ -115,7 +117,7 @@ impl<'m> ModuleAllocator<'m> {
         if by_convention {
             clobbers.subtract(&convention::kept());
         }
-        Ok(FunctionAllocation { own, clobbers, callees, uses_stack: passes_stack || has_frame(func) })
+        Ok(FunctionAllocation { own, clobbers, callees, uses_stack: passes_stack || has_frame(func), by_convention })
     }
 
     /// What the function calls uses the stack, or may: whatever is not known yet, or not in this module.

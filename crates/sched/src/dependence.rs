@@ -76,10 +76,14 @@ pub(crate) struct GraphBuilder {
     found: Vec<(u32, Edge)>,
 }
 
+/// So many definitions of one register are told apart. Were it as many as there are guarded ones, edges would grow with the
+/// square of their number.
+const MOST_DEFS: usize = 16;
+
 /// What has been seen of one register so far.
 #[derive(Clone, Default)]
 pub(crate) struct RegState {
-    /// Definitions that may still hold: the last unguarded one and the guarded ones after it.
+    /// Definitions that may still hold: the last unguarded one and the guarded ones after it, up to [`MOST_DEFS`] of them.
     defs: SmallVec<[(u32, Option<Write>); 2]>,
     /// Reads since the last definition.
     uses: SmallVec<[(u32, Option<Read>); 4]>,
@@ -265,7 +269,8 @@ impl<I, E: Edges> Finder<'_, I, E> {
             for (user, read) in &state.uses {
                 edge(graph, *user, at, timing::war(*read, access.write), Cause::WriteAfterRead(access.reg));
             }
-            if !op.guarded {
+            // What follows a write that follows all of these follows them too.
+            if !op.guarded || state.defs.len() >= MOST_DEFS {
                 state.defs.clear();
                 state.uses.clear();
             }

@@ -15,7 +15,9 @@ use crate::timing::{self, TimingReport};
 use crate::{grid, properties, syscall, tensor_memory};
 use oriole_cubin::image::{Bases, Image, Placement};
 use oriole_cubin::reloc::{RelocValue, SAMP_HEADER_INDEX};
-use oriole_cubin::{ConstantBank, Cubin, CubinError, FileKind, Function, SectionIndex, SectionKind};
+use oriole_cubin::{
+    ConstantBank, Cubin, CubinError, FileKind, Function, SectionIndex, SectionKind, Symbol, SymbolIndex,
+};
 use oriole_device::argument::Slot;
 use oriole_device::texture::Objects;
 use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
@@ -235,24 +237,26 @@ impl Simulator {
                 memory.write(address, &self.image.contents[index]);
             }
         }
+        let common = &self.image.common;
+        if !common.is_empty() {
+            memory.place(VARIABLES, common.start, common.end - common.start);
+        }
     }
 
     /// Fills the variable `name`, in global or constant memory, from its start with `bytes`.
     pub fn set_variable(&mut self, name: &str, bytes: &[u8], memory: &mut Memory) -> Result<(), VariableError> {
-        let symbol = self.cubin.symbols.iter().position(|symbol| symbol.name == name && symbol.section.is_some());
+        let defines = |symbol: &Symbol| symbol.name == name && (symbol.section.is_some() || symbol.is_common);
         let missing = || VariableError::Missing(name.to_owned());
-        let index = symbol.ok_or_else(missing)?;
+        let index = self.cubin.symbols.iter().position(defines).ok_or_else(missing)?;
         let symbol = &self.cubin.symbols[index];
-        let section = symbol.section.ok_or_else(missing)?;
         if bytes.len() as u64 > symbol.size {
             return Err(VariableError::Size { name: name.to_owned(), size: symbol.size, given: bytes.len() });
         }
-        match self.cubin.sections[section].kind {
-            SectionKind::Global | SectionKind::GlobalInit => {
-                self.place_variables(memory);
-                memory.write(self.image.symbols[index], bytes);
-            }
-            SectionKind::Constant { .. } => {
+        let section = symbol.section.unwrap_or(0);
+        match self.cubin.sections.get(section).map(|section| &section.kind) {
+            _ if symbol.is_common => self.set_global(index, bytes, memory),
+            Some(SectionKind::Global | SectionKind::GlobalInit) => self.set_global(index, bytes, memory),
+            Some(SectionKind::Constant { .. }) => {
                 let start = symbol.value as usize;
                 let end = start.checked_add(bytes.len()).ok_or_else(missing)?;
                 let place = self.image.contents[section].get_mut(start..end);
@@ -261,6 +265,11 @@ impl Simulator {
             _ => return Err(missing()),
         }
         Ok(())
+    }
+
+    fn set_global(&self, symbol: SymbolIndex, bytes: &[u8], memory: &mut Memory) {
+        self.place_variables(memory);
+        memory.write(self.image.symbols[symbol], bytes);
     }
 
     /// Runs `kernel` to its end.
@@ -468,8 +477,11 @@ impl Simulator {
             return Err(LaunchError::BlockTooLarge { threads: launch.threads(), reason });
         }
         let sm = self.program.arch.sm();
-        let shared_size =
-            function.shared_size.max(u64::from(sm.shared_base)).saturating_add(u64::from(launch.shared_bytes));
+        let shared_size = self
+            .image
+            .shared_size(&self.cubin, function)
+            .max(u64::from(sm.shared_base))
+            .saturating_add(u64::from(launch.shared_bytes));
         let limit = u64::from(sm.max_shared_per_cta) + u64::from(sm.shared_base);
         if shared_size > limit {
             return Err(LaunchError::SharedTooLarge { bytes: shared_size, limit });

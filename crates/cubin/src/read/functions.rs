@@ -184,23 +184,43 @@ pub(crate) const PARAM_SIZE_SHIFT: u32 = 18;
 /// size is the low half of the word.
 const PARAM_V2_SIZE_MASK: u32 = 0xffff;
 
-/// The first list of `.nv.callgraph`: direct calls. Each list is led by a pair with a negative
-/// callee; -1 leads the direct calls, the others are about indirect ones.
-pub(super) fn calls(tables: &Tables) -> Result<Vec<(SymbolIndex, SymbolIndex)>, CubinError> {
-    let Some(section) = tables.sections.iter().find(|s| s.name == ".nv.callgraph") else { return Ok(Vec::new()) };
-    let mut out = Vec::new();
-    let mut direct = false;
-    for (i, pair) in section.data.chunks_exact(8).enumerate() {
-        let word = |at: usize| u32::from_le_bytes([pair[at], pair[at + 1], pair[at + 2], pair[at + 3]]);
-        let (caller, callee) = (word(0) as usize, word(4));
-        if (callee as i32) < 0 {
-            direct = callee as i32 == -1;
-        } else if direct && caller.max(callee as usize) >= tables.symbols.len() {
-            let what = "call graph names a symbol that does not exist".to_owned();
-            return Err(CubinError::Malformed { offset: section.file_offset.saturating_add(8 * i as u64), what });
-        } else if direct {
-            out.push((caller, callee as usize));
+/// The lists of `.nv.callgraph`.
+#[derive(Default)]
+pub(super) struct CallGraph {
+    /// Callers and callees.
+    pub(super) direct: Vec<(SymbolIndex, SymbolIndex)>,
+    /// Functions whose address is taken.
+    pub(super) address_taken: Vec<SymbolIndex>,
+    /// Functions that call through addresses.
+    pub(super) indirect: Vec<SymbolIndex>,
+}
+
+impl CallGraph {
+    /// Each list is led by a pair with a negative second word, its number: -1 direct calls, -2 functions whose address
+    /// is taken, -3 those that call through one. The second word of the latter two is the place of a prototype.
+    pub(super) fn read(tables: &Tables) -> Result<Self, CubinError> {
+        let mut graph = CallGraph::default();
+        let Some(section) = tables.sections.iter().find(|s| s.name == ".nv.callgraph") else { return Ok(graph) };
+        let mut list = 0;
+        for (i, pair) in section.data.chunks_exact(8).enumerate() {
+            let word = |at: usize| u32::from_le_bytes([pair[at], pair[at + 1], pair[at + 2], pair[at + 3]]);
+            let (first, second) = (word(0) as usize, word(4));
+            if (second as i32) < 0 {
+                list = second as i32;
+                continue;
+            }
+            let last = if list == -1 { first.max(second as usize) } else { first };
+            if (-3..=-1).contains(&list) && last >= tables.symbols.len() {
+                let what = "call graph names a symbol that does not exist".to_owned();
+                return Err(CubinError::Malformed { offset: section.file_offset.saturating_add(8 * i as u64), what });
+            }
+            match list {
+                -1 => graph.direct.push((first, second as usize)),
+                -2 => graph.address_taken.push(first),
+                -3 => graph.indirect.push(first),
+                _ => {}
+            }
         }
+        Ok(graph)
     }
-    Ok(out)
 }

@@ -4,7 +4,8 @@ mod functions;
 mod tables;
 
 pub(crate) use functions::{PARAM_SIZE_SHIFT, STO_CUDA_ENTRY};
-pub(crate) use tables::STT_CUDA_OBJECT;
+pub use tables::takes_no_space;
+pub(crate) use tables::{STO_CUDA_SHARED, STT_CUDA_OBJECT};
 
 use crate::error::CubinError;
 use crate::model::{ConstantBank, Cubin, Function, Section, SectionKind, Symbol, SymbolKind, Variable};
@@ -22,6 +23,7 @@ impl Cubin {
             None => Vec::new(),
         };
         let functions = functions::collect(&tables, &info, &mut budget)?;
+        let calls = functions::CallGraph::read(&tables)?;
         Ok(Cubin {
             target: tables.target,
             kind: tables.kind,
@@ -34,7 +36,9 @@ impl Cubin {
             constants: variables(&tables.sections, &tables.symbols, |kind| {
                 matches!(kind, SectionKind::Constant { bank: VARIABLE_BANK })
             }),
-            calls: functions::calls(&tables)?,
+            calls: calls.direct,
+            address_taken: calls.address_taken,
+            indirect_callers: calls.indirect,
             functions,
             info,
             sections: tables.sections,

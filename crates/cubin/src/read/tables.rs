@@ -39,9 +39,17 @@ impl Budget {
 /// Symbol type of a variable in an object file that is still to be linked.
 pub(crate) const STT_CUDA_OBJECT: u8 = 13;
 
+/// `st_other` bit of a variable in shared memory, in such a file.
+pub(crate) const STO_CUDA_SHARED: u8 = 0x40;
+
 /// Section types of object files that have a size but no contents, as `SHT_NOBITS` in linked ones:
 /// `.nv.global`, `.nv.local.*`, `.nv.shared.*`.
 const NO_CONTENTS: [u32; 3] = [0x7000_0007, 0x7000_0009, 0x7000_000a];
+
+/// Whether sections of this type stand for memory and have no contents in the file.
+pub fn takes_no_space(sh_type: u32) -> bool {
+    sh_type == elf::SHT_NOBITS || NO_CONTENTS.contains(&sh_type)
+}
 
 /// What ELF itself says about a cubin.
 pub(super) struct Tables {
@@ -95,7 +103,7 @@ fn sections(table: &Sections<'_>, bytes: &[u8], budget: &mut Budget) -> Result<V
     for header in table.iter() {
         let name = String::from_utf8_lossy(table.section_name(ENDIAN, header)?).into_owned();
         let sh_type = header.sh_type(ENDIAN);
-        let data = if NO_CONTENTS.contains(&sh_type) { &[] } else { header.data(ENDIAN, bytes)? };
+        let data = if takes_no_space(sh_type) { &[] } else { header.data(ENDIAN, bytes)? };
         let file_offset = header.sh_offset(ENDIAN);
         budget.take(name.len() + data.len(), file_offset)?;
         let sh_flags = header.sh_flags(ENDIAN);
@@ -126,6 +134,7 @@ fn section_kind(name: &str) -> SectionKind {
         (".text.", SectionKind::Text),
         (".nv.shared.reserved.", SectionKind::SharedReserved),
         (".nv.shared.", SectionKind::Shared),
+        (".nv_debug.shared", SectionKind::Shared),
         (".nv.local.", SectionKind::Local),
         (".nv.info.", SectionKind::Info),
         (".debug_", SectionKind::Debug),
@@ -178,7 +187,8 @@ fn symbols(
         };
         budget.take(name.len(), 0)?;
         let (other, value, size) = (entry.st_other(), entry.st_value(ENDIAN), entry.st_size(ENDIAN));
-        out.push(Symbol { name, kind, binding, other, section, value, size });
+        let is_common = entry.st_shndx(ENDIAN) == elf::SHN_COMMON;
+        out.push(Symbol { name, kind, binding, other, section, value, size, is_common });
     }
     Ok(out)
 }

@@ -3,6 +3,7 @@
 use super::layout::Layout;
 use super::variables::{CONSTANT, GLOBAL, GLOBAL_INIT, SHARED};
 use crate::model::FileKind;
+use crate::read::STO_CUDA_SHARED;
 use crate::spec::{FunctionSpec, ModuleSpec};
 
 /// Name of the section about stack frames.
@@ -34,8 +35,8 @@ pub(super) struct ObjectType {
 static OBJECT_TYPES: [ObjectType; 8] = [
     ObjectType { prefix: GLOBAL_INIT, sh_type: 0x7000_0008, other: 0x20 },
     ObjectType { prefix: GLOBAL, sh_type: 0x7000_0007, other: 0x20 },
-    ObjectType { prefix: ".nv.shared.", sh_type: 0x7000_000a, other: 0x40 },
-    ObjectType { prefix: SHARED, sh_type: 0x7000_000a, other: 0x40 },
+    ObjectType { prefix: ".nv.shared.", sh_type: 0x7000_000a, other: STO_CUDA_SHARED },
+    ObjectType { prefix: SHARED, sh_type: 0x7000_000a, other: STO_CUDA_SHARED },
     ObjectType { prefix: ".nv.constant0", sh_type: 0x7000_0064, other: 0x80 },
     ObjectType { prefix: ".nv.constant2", sh_type: 0x7000_0066, other: 0x80 },
     ObjectType { prefix: CONSTANT, sh_type: 0x7000_0067, other: 0x80 },

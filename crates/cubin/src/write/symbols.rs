@@ -9,7 +9,7 @@ use super::sections::{
 };
 use super::variables::{SHARED, Variables};
 use crate::model::{Binding, FileKind};
-use crate::read::{STO_CUDA_ENTRY, STT_CUDA_OBJECT};
+use crate::read::{STO_CUDA_ENTRY, STO_CUDA_SHARED, STT_CUDA_OBJECT};
 use crate::spec::{ExternVariable, FunctionSpec, Memory, ModuleSpec, ObjectKind, ObjectSpec, VariableSpec};
 
 /// Section of the shared memory that the system keeps, and the names that stand for it on
@@ -107,7 +107,7 @@ fn object(object: &ObjectSpec) -> SymbolPlan {
 fn external_variable(variable: &ExternVariable) -> SymbolPlan {
     let other = match variable.memory {
         Memory::Global => 0x20,
-        Memory::Shared => 0x40,
+        Memory::Shared => STO_CUDA_SHARED,
         Memory::Constant => 0x80,
     };
     let symbol = undefined(&variable.name, STT_CUDA_OBJECT, Binding::Global, variable.size);

@@ -7,6 +7,7 @@ use crate::ir::{
     BinaryOp, BlockId, CastOp, ConstExpr, ConstId, Constant, FloatPredicate, GepFlags, InlineAsm, IntPredicate,
     SymbolId, Type, TypeId,
 };
+use crate::wide;
 
 use super::LazyModule;
 use super::bits::signed;
@@ -133,8 +134,8 @@ impl LazyModule<'_> {
             constant::NULL => self.null(id, record)?,
             constant::UNDEF => Constant::Undef(id),
             constant::POISON => Constant::Poison(id),
-            constant::INTEGER => self.integer(id, &[fields.next("value")?], record)?,
-            constant::WIDE_INTEGER => self.integer(id, fields.rest(), record)?,
+            constant::INTEGER => self.integer(id, &[fields.next("value")?], false, record)?,
+            constant::WIDE_INTEGER => self.integer(id, fields.rest(), true, record)?,
             constant::FLOAT => match self.module.types[id] {
                 Type::Half | Type::BFloat => Constant::Float(id, fields.next("value")? & 0xFFFF),
                 Type::Float => Constant::Float(id, fields.next("value")? & 0xFFFF_FFFF),
@@ -183,7 +184,7 @@ impl LazyModule<'_> {
 
     fn null(&self, id: TypeId, record: &Record) -> Result<Constant> {
         Ok(match self.module.types[id] {
-            Type::Int(bits) if bits <= 128 => Constant::Int(id, 0),
+            Type::Int(_) => Constant::Int(id, 0),
             Type::Half | Type::BFloat | Type::Float | Type::Double => Constant::Float(id, 0),
             Type::Pointer(_) => Constant::Null(id),
             Type::Vector(..) | Type::Array(..) | Type::Struct { .. } => Constant::Zero(id),
@@ -192,15 +193,18 @@ impl LazyModule<'_> {
         })
     }
 
-    fn integer(&self, id: TypeId, words: &[u64], record: &Record) -> Result<Constant> {
-        let bits = self.module.types.int_bits(id).filter(|&bits| bits <= 128);
-        let bits = bits.ok_or_else(|| self.unsupported(id, record))?;
-        let value = match *words {
-            [word] => i128::from(signed(word)) as u128,
-            [low, high, ..] => u128::from(signed(low) as u64) | u128::from(signed(high) as u64) << 64,
-            [] => return Err(record.fault("an integer without a value")),
-        };
-        Ok(Constant::Int(id, if bits == 128 { value } else { value & ((1 << bits) - 1) }))
+    /// An integer from its words, the lowest first; those that are missing of a wide one are 0.
+    fn integer(&mut self, id: TypeId, words: &[u64], is_wide: bool, record: &Record) -> Result<Constant> {
+        let bits = self.module.types.int_bits(id).ok_or_else(|| self.unsupported(id, record))?;
+        if words.is_empty() {
+            return Err(record.fault("an integer without a value"));
+        }
+        if words.len() > bits.div_ceil(64) as usize {
+            return Err(record.fault("an integer of more words than its type has"));
+        }
+        let words: Vec<u64> = words.iter().map(|&word| signed(word) as u64).collect();
+        let constant = wide::from_words(&mut self.module, id, bits, &words, !is_wide);
+        Ok(self.module.constants[constant].clone())
     }
 
     fn bytes(&self, id: TypeId, bytes: Box<[u8]>, record: &Record) -> Result<Constant> {

@@ -185,6 +185,11 @@ impl Types {
         self.intern(Type::Vector(element, len))
     }
 
+    /// All types, in the order in which they were made.
+    pub fn ids(&self) -> impl Iterator<Item = TypeId> + '_ {
+        self.list.keys()
+    }
+
     /// The number of types.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -7,6 +7,7 @@ use crate::ir::{BinaryOp, CastOp, ConstExpr, ConstId, Constant, FloatPredicate, 
 use super::lexer::{Kind, Token};
 use super::parser::{Parsed, Parser, error, span, unescape, with_help};
 use super::words::Word;
+use crate::wide;
 
 impl<'a> Parser<'a> {
     /// A type and a constant of it.
@@ -48,8 +49,45 @@ impl<'a> Parser<'a> {
         let Some(bits) = self.module.types.int_bits(ty) else {
             return Err(self.mismatch(self.token, "an integer", ty));
         };
+        if bits > 128 {
+            return self.wide_integer_constant(ty, bits);
+        }
         let value = self.integer(bits)?;
         Ok(self.module.constants.int(ty, bits, value))
+    }
+
+    /// An integer of more than 128 bits.
+    fn wide_integer_constant(&mut self, ty: TypeId, bits: u32) -> Parsed<ConstId> {
+        let token = if self.at(Kind::Word) { self.bump() } else { self.expect(Kind::Integer)? };
+        let text = self.text(token);
+        let (digits, radix) = match text.strip_prefix("u0x").or_else(|| text.strip_prefix("s0x")) {
+            Some(digits) => (digits, 16),
+            None => (text.trim_start_matches(['-', '+']), 10),
+        };
+        let words = words(digits, radix).ok_or_else(|| error(span(token), "expected an integer"))?;
+        let used = words.iter().rposition(|&word| word != 0).map_or(0, |at| at as u32 * 64 + words[at].ilog2() + 1);
+        // As LLVM does, both -1 and the greatest number without a sign are taken; the least has one bit.
+        let set: u32 = words.iter().map(|word| word.count_ones()).sum();
+        if used > bits || text.starts_with('-') && used == bits && set > 1 {
+            return Err(error(span(token), format!("the number does not fit into {bits} bits")));
+        }
+        let sign_at = if radix == 16 { digits.len() as u32 * 4 } else { bits };
+        let fills = text.starts_with('s') && used == sign_at;
+        let mut words = words;
+        words.resize(bits.div_ceil(64) as usize, 0);
+        if fills {
+            for (at, word) in words.iter_mut().enumerate() {
+                let first = (at as u32 * 64).max(sign_at) - at as u32 * 64;
+                *word |= u64::MAX.checked_shl(first).unwrap_or(0);
+            }
+        }
+        if text.starts_with('-') {
+            let mut carry = true;
+            for word in &mut words {
+                (*word, carry) = (!*word).overflowing_add(u64::from(carry));
+            }
+        }
+        Ok(wide::from_words(&mut self.module, ty, bits, &words, false))
     }
 
     /// An integer of `bits` bits, zero-extended.
@@ -78,6 +116,17 @@ impl<'a> Parser<'a> {
             Some(magnitude) => Ok(magnitude),
             None => Err(error(span(token), format!("the number does not fit into {bits} bits"))),
         }
+    }
+
+    /// The value of a case of a `switch`, which is held in 128 bits.
+    pub(super) fn case(&mut self, ty: TypeId, bits: u32) -> Parsed<u128> {
+        if bits <= 128 {
+            return self.integer(bits);
+        }
+        let token = self.token;
+        let id = self.wide_integer_constant(ty, bits)?;
+        let too_wide = || error(span(token), "cases of more than 128 bits are not supported");
+        self.module.constants.as_int(id).ok_or_else(too_wide)
     }
 
     /// `u0xFF`, `s0xFF`
@@ -531,4 +580,20 @@ fn float_from_double(bits: u64) -> Option<u32> {
     }
     let narrow = value as f32;
     (f64::from(narrow).to_bits() == bits).then_some(narrow.to_bits())
+}
+
+/// The value of digits, in words of 64 bits, the lowest first.
+fn words(digits: &str, radix: u32) -> Option<Vec<u64>> {
+    let mut words: Vec<u64> = Vec::new();
+    for digit in digits.chars() {
+        let mut carry = u128::from(digit.to_digit(radix)?);
+        for word in &mut words {
+            let sum = u128::from(*word) * u128::from(radix) + carry;
+            (*word, carry) = (sum as u64, sum >> 64);
+        }
+        if carry != 0 {
+            words.push(carry as u64);
+        }
+    }
+    (!digits.is_empty()).then_some(words)
 }

@@ -24,7 +24,10 @@ impl Parser<'_> {
 
     fn number(&self, id: ConstId) -> Option<Number> {
         match self.module.constants[id] {
-            Constant::Int(ty, value) => Some(Number::Int(self.module.types.int_bits(ty)?, value)),
+            Constant::Int(ty, value) => {
+                let bits = self.module.types.int_bits(ty).filter(|&bits| bits <= 128)?;
+                Some(Number::Int(bits, value))
+            }
             Constant::Float(ty, bits) => Some(Number::Float(match ty {
                 TypeId::HALF => f16::from_bits(bits as u16).to_f64(),
                 TypeId::BFLOAT => bf16::from_bits(bits as u16).to_f64(),

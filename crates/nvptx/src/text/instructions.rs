@@ -411,7 +411,7 @@ impl<'a> Parser<'a> {
             if self.ty()? != ty {
                 return Err(error(span(place), "the cases of `switch` have the type of its value"));
             }
-            let case = self.integer(bits)?;
+            let case = self.case(ty, bits)?;
             self.expect(Kind::Comma)?;
             cases.push((case, self.label()?));
         }

@@ -7,6 +7,7 @@ mod integers;
 mod jumps;
 mod rmw;
 mod vectors;
+mod wide;
 mod widths;
 
 use oriole_device::{Launch, Memory};

@@ -115,6 +115,48 @@ fn scripts_read_registers_and_spills() {
     assert!(said.contains("128 bytes smem, 360 bytes cmem[0]"), "{said}");
 }
 
+/// Functions with arrays of their own: the kernel's frame has those that it calls by name, which then have none, and of a
+/// function that calls itself the frame is its own and the depth is not known. From sm_90 on constant banks are not said.
+/// The figures are ptxas's.
+#[test]
+fn frames_of_functions_are_said() {
+    let folder = Folder::new();
+    let function = |name: &str, rest: &str| {
+        format!(
+            ".func (.param .b32 r) {name}(.param .b32 i)\n{{\n.reg .b32 %r<4>; .reg .b64 %d<4>; .reg .pred %p; .local .align 4 .b8 \
+             a[64];\nld.param.b32 %r1, [i]; mov.u64 %d1, a; mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2; st.local.u32 \
+             [%d1], %r1;\n{rest}\nld.local.u32 %r2, [a+8]; st.param.b32 [r], %r2; ret;\n}}\n"
+        )
+    };
+    let kernel = |name: &str, callee: &str| {
+        format!(
+            ".visible .entry {name}(.param .u64 out, .param .u32 n)\n{{\n.reg .b32 %r<4>; .reg .b64 %d<2>;\nld.param.u64 %d1, \
+             [out]; ld.param.u32 %r1, [n];\n{{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r1; call (y), {callee}, (x); \
+             ld.param.b32 %r2, [y]; }}\nst.global.u32 [%d1], %r2; ret;\n}}\n"
+        )
+    };
+    let again = "setp.lt.u32 %p, %r1, 9; @%p bra E; sub.u32 %r1, %r1, 1;\n{ .param .b32 x; .param .b32 y; st.param.b32 [x], \
+                 %r1; call (y), deep, (x); }\nE:";
+    let text = [function("flat", ""), function("deep", again), kernel("one", "flat"), kernel("two", "deep")].concat();
+    for (arch, banks) in [("sm_80", ", 364 bytes cmem[0]"), ("sm_90", "")] {
+        let module = format!(".version 8.0\n.target {arch}\n.address_size 64\n{text}");
+        std::fs::write(folder.path("frames.ptx"), module).expect("written");
+        let said = errors(&folder.run(&[&format!("-arch={arch}"), "-v", "-o", "o.cubin", "frames.ptx"]));
+        let frame = |name: &str| {
+            let from = said.split(&format!("Function properties for {name}\n")).nth(1).unwrap_or_default();
+            from.trim_start().split(' ').next().unwrap_or_default().to_owned()
+        };
+        let two = said.split("entry function 'one'").next().unwrap_or_default();
+        let used =
+            |part: &str| part.split("Used ").nth(1).and_then(|rest| rest.lines().next()).unwrap_or_default().to_owned();
+        assert!(!used(two).contains("cumulative") && used(two).ends_with(&format!(" barriers{banks}")), "{said}");
+        assert_eq!((frame("two"), frame("one"), frame("flat")), ("0".into(), "64".into(), "0".into()), "{said}");
+        assert!(frame("deep").parse::<u32>().is_ok_and(|bytes| bytes >= 64), "{said}");
+        let one = used(said.split("entry function 'one'").nth(1).unwrap_or_default());
+        assert!(one.ends_with(&format!(", 64 bytes cumulative stack size{banks}")), "{said}");
+    }
+}
+
 /// XLA: `function\s+'(\w+)',\s*(\d+)\s+bytes\s+spill\s+stores,\s*(\d+)\s+bytes\s+spill\s+loads` behind `Registers are spilled`.
 #[test]
 fn spills_are_warned_of() {

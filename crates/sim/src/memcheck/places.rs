@@ -29,21 +29,23 @@ pub(super) enum Lies {
 impl Variables {
     /// The variables of the shared memory of `function`.
     pub(crate) fn shared(cubin: &Cubin, image: &Image, function: &Function) -> Self {
-        Self::collect(cubin, image, |section| Some(section) == function.shared_section)
+        Self::collect(cubin, image, |index| image.is_shared_variable_of(cubin, index, function))
     }
 
     /// The variables of the module in global memory.
     pub(crate) fn global(cubin: &Cubin, image: &Image) -> Self {
-        Self::collect(cubin, image, |section| {
-            matches!(cubin.sections[section].kind, SectionKind::Global | SectionKind::GlobalInit)
+        let is_global = |kind: &SectionKind| matches!(kind, SectionKind::Global | SectionKind::GlobalInit);
+        Self::collect(cubin, image, |index| {
+            let symbol = &cubin.symbols[index];
+            symbol.is_common || symbol.section.is_some_and(|section| is_global(&cubin.sections[section].kind))
         })
     }
 
     fn collect(cubin: &Cubin, image: &Image, belongs: impl Fn(usize) -> bool) -> Self {
-        let symbols = cubin.symbols.iter().zip(&image.symbols);
-        let variables = symbols.filter(|(symbol, _)| symbol.size > 0 && symbol.section.is_some_and(&belongs));
-        let mut variables: Vec<Variable> = variables
-            .map(|(symbol, &start)| Variable { name: symbol.name.clone(), start, size: symbol.size })
+        let symbols = cubin.symbols.iter().zip(&image.symbols).enumerate();
+        let mut variables: Vec<Variable> = symbols
+            .filter(|(index, (symbol, _))| symbol.size > 0 && belongs(*index))
+            .map(|(_, (symbol, &start))| Variable { name: symbol.name.clone(), start, size: symbol.size })
             .collect();
         variables.sort_by_key(|variable| variable.start);
         Variables { variables }

@@ -1,9 +1,15 @@
 //! A cubin laid out in memory, with its relocations applied: what a loader makes of it.
 
+mod shared;
+
 use crate::error::CubinError;
-use crate::model::{Cubin, FileKind, Relocation, Section, SectionIndex, SectionKind, Symbol, SymbolIndex};
+use crate::model::{
+    Binding, Cubin, FileKind, Function, Relocation, Section, SectionIndex, SectionKind, Symbol, SymbolIndex, SymbolKind,
+};
 use crate::reloc::{RelocKind, RelocValue};
+use shared::SharedLayout;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// What a loader decides beside the start addresses.
 pub trait Placement {
@@ -49,6 +55,11 @@ pub struct Image {
     pub code_end: u64,
     /// One past the last global address used.
     pub global_end: u64,
+    /// Global addresses of the variables that no section holds ([`Symbol::is_common`]): zero at the start.
+    pub common: Range<u64>,
+    shared: SharedLayout,
+    /// Bytes at the start of shared memory that the system keeps, where they are still to be added.
+    shared_base: u64,
 }
 
 impl Image {
@@ -70,19 +81,80 @@ impl Image {
                 }
             }
         }
-        let symbols = cubin.symbols.iter().map(|symbol| match symbol.section {
-            Some(section) => addresses[section].wrapping_add(symbol.value),
-            None => placement.external(&symbol.name).unwrap_or(0),
-        });
-        let symbols = symbols.collect();
         let contents = cubin.sections.iter().map(|s| s.data.clone()).collect();
-        let mut image = Image { addresses, contents, symbols, code_end, global_end };
+        let symbols = vec![0; cubin.symbols.len()];
+        let common = global_end..global_end;
+        let shared = SharedLayout::default();
+        let mut image = Image { addresses, contents, symbols, code_end, global_end, common, shared, shared_base: 0 };
+        if cubin.kind == FileKind::Relocatable {
+            image.shared = SharedLayout::of_object(cubin)?;
+            image.shared_base = u64::from(crate::reserved_shared(cubin.target));
+        }
+        image.place_symbols(cubin, placement)?;
         for relocation in &cubin.relocations {
             if cubin.sections[relocation.section].kind != SectionKind::Debug {
                 image.apply(cubin, relocation, placement)?;
             }
         }
         Ok(image)
+    }
+
+    /// Gives all symbols their values.
+    fn place_symbols(&mut self, cubin: &Cubin, placement: &dyn Placement) -> Result<(), CubinError> {
+        for (index, symbol) in cubin.symbols.iter().enumerate() {
+            self.symbols[index] = match symbol.section {
+                _ if symbol.is_common => self.place_common(symbol)?,
+                Some(section) if self.is_open_shared(cubin, section) => {
+                    self.shared_base.wrapping_add(self.shared.place(index).unwrap_or(0))
+                }
+                Some(section) => self.addresses[section].wrapping_add(symbol.value),
+                None if is_number(symbol) => symbol.value,
+                None => placement.external(&symbol.name).unwrap_or(0),
+            };
+        }
+        Ok(())
+    }
+
+    /// Whether the variables of this section have no places in it yet.
+    fn is_open_shared(&self, cubin: &Cubin, section: SectionIndex) -> bool {
+        cubin.kind == FileKind::Relocatable && cubin.sections[section].kind == SectionKind::Shared
+    }
+
+    /// Puts a variable without a section behind all global variables; its value is its alignment.
+    fn place_common(&mut self, symbol: &Symbol) -> Result<u64, CubinError> {
+        let malformed = |what: &str| CubinError::Malformed { offset: 0, what: format!("`{}`: {what}", symbol.name) };
+        let align = symbol.value.max(1);
+        if !align.is_power_of_two() {
+            return Err(malformed("alignment is no power of two"));
+        }
+        let address = self.common.end.checked_next_multiple_of(align);
+        let end = address.and_then(|address| address.checked_add(symbol.size));
+        let (Some(address), Some(end)) = (address, end) else { return Err(malformed("variable does not fit")) };
+        self.common.end = end;
+        self.global_end = end;
+        Ok(address)
+    }
+
+    /// Bytes of static shared memory of a kernel, with what the system keeps at its start where it uses any.
+    pub fn shared_size(&self, cubin: &Cubin, function: &Function) -> u64 {
+        match cubin.kind {
+            FileKind::Executable => function.shared_size,
+            FileKind::Relocatable => match self.shared.size(function.section) {
+                0 => 0,
+                size => self.shared_base.saturating_add(size),
+            },
+        }
+    }
+
+    /// Whether `symbol` is a variable in the shared memory of a kernel.
+    pub fn is_shared_variable_of(&self, cubin: &Cubin, symbol: SymbolIndex, function: &Function) -> bool {
+        match cubin.kind {
+            FileKind::Executable => {
+                let section = cubin.symbols.get(symbol).and_then(|symbol| symbol.section);
+                section.is_some() && section == function.shared_section
+            }
+            FileKind::Relocatable => self.shared.belongs(symbol, function.section),
+        }
     }
 
     /// Address of a section, 0 if there is no such section.
@@ -102,9 +174,11 @@ impl Image {
         let kind = relocation.kind.ok_or_else(|| fail(format!("type {} is not known", relocation.number)))?;
         let place = self.addresses[relocation.section].wrapping_add(relocation.offset);
         let symbol = &cubin.symbols[relocation.symbol];
-        if symbol.section.is_none() && needs_symbol(kind) && placement.external(&symbol.name).is_none() {
-            return Err(fail(format!("symbol `{}` is not defined", symbol.name)));
-        }
+        let value = match self.value(cubin, relocation, placement) {
+            Ok(value) => value,
+            Err(_) if !needs_symbol(kind) => 0,
+            Err(what) => return Err(fail(what)),
+        };
         let start = usize::try_from(relocation.offset).unwrap_or(usize::MAX);
         let too_short = || fail(format!("{} reaches past the end of the section", kind.name));
         let bytes = self.contents[relocation.section].get_mut(start..).ok_or_else(too_short)?;
@@ -113,11 +187,13 @@ impl Image {
             None => kind.extract(bytes).ok_or_else(too_short)?,
         };
         let home = symbol.section.map(|i| &cubin.sections[i]);
-        let value = self.symbols[relocation.symbol].wrapping_add(addend);
+        let value = value.wrapping_add(addend);
         let value = match kind.value {
             RelocValue::Nothing | RelocValue::Object => return Ok(()),
             RelocValue::Zero => 0,
-            RelocValue::GenericAddress => home.map_or(value, |s| placement.generic(&s.kind, value)),
+            RelocValue::GenericAddress => {
+                home.map_or(value, |s| placement.generic(&s.kind, value.wrapping_add(self.kept_before(s))))
+            }
             RelocValue::Address
             | RelocValue::ConstantOffset
             | RelocValue::FunctionAddress
@@ -128,6 +204,39 @@ impl Image {
         let bytes = self.contents[relocation.section].get_mut(start..).ok_or_else(too_short)?;
         if kind.patch(bytes, value, bank_of(home)) { Ok(()) } else { Err(too_short()) }
     }
+
+    /// What a relocation's symbol stands for in code: for shared memory the offset behind what the system keeps.
+    fn value(&self, cubin: &Cubin, relocation: &Relocation, placement: &dyn Placement) -> Result<u64, String> {
+        let symbol = &cubin.symbols[relocation.symbol];
+        let value = self.symbols[relocation.symbol];
+        match symbol.section.map(|section| &cubin.sections[section]) {
+            Some(section)
+                if cubin.kind == FileKind::Relocatable
+                    && section.kind == SectionKind::Shared
+                    && symbol.kind == SymbolKind::Section =>
+            {
+                Err(format!("section `{}` is named as a whole, and its variables have no places yet", section.name))
+            }
+            Some(section) => Ok(value.wrapping_sub(self.kept_before(section))),
+            None if symbol.is_common || is_number(symbol) => Ok(value),
+            None if shared::is_dynamic_shared(symbol) && cubin.kind == FileKind::Relocatable => {
+                Ok(self.shared.dynamic(relocation.section).unwrap_or(0))
+            }
+            None if placement.external(&symbol.name).is_some() => Ok(value),
+            None => Err(format!("symbol `{}` is not defined: another file must be linked to this one", symbol.name)),
+        }
+    }
+
+    /// Bytes that the system keeps before the variables of this section, which code adds itself.
+    fn kept_before(&self, section: &Section) -> u64 {
+        if section.kind == SectionKind::Shared { self.shared_base } else { 0 }
+    }
+}
+
+/// A local symbol without a section, which no other file can define: its value is a number
+/// (`.nv.ptx.const0.size`).
+fn is_number(symbol: &Symbol) -> bool {
+    symbol.section.is_none() && symbol.binding == Binding::Local && symbol.kind == SymbolKind::Object
 }
 
 fn needs_symbol(kind: &RelocKind) -> bool {
