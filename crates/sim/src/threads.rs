@@ -356,7 +356,12 @@ impl Threads {
                 let joins = same_threads && same_place && known.wait == joined.wait;
                 if joins {
                     together |= other;
-                    joined = Group { mask: joined.mask | known.mask, pc: known.pc, cycle: joined.cycle.max(known.cycle), ..joined };
+                    joined = Group {
+                        mask: joined.mask | known.mask,
+                        pc: known.pc,
+                        cycle: joined.cycle.max(known.cycle),
+                        ..joined
+                    };
                 }
                 !joins
             });
@@ -517,5 +522,38 @@ mod tests {
         assert!(!threads.rotate());
         threads.release_barrier(Wait::Barrier(0));
         assert!(threads.rotate());
+    }
+
+    #[test]
+    fn members_of_a_collective_meet_from_two_places() {
+        let mut threads = Threads::new(0xf, 0);
+        threads.branch(0x3, 100, 16);
+        threads.begin_collective(0xc, &[0xf; WARP], 64, 32);
+        assert!(threads.rotate());
+        threads.begin_collective(0x3, &[0xf; WARP], 164, 116);
+        let together = threads.group().map(|group| group.mask);
+        assert_eq!(together, Some(0xf));
+        threads.end_collective(0xf, 48);
+        assert_eq!(masks(&threads), [(0x3, 164, Wait::Nothing), (0xc, 64, Wait::Nothing)]);
+    }
+
+    #[test]
+    fn a_collective_takes_masks_apart() {
+        let mut threads = Threads::new(0xf, 0);
+        let halves: [Mask; WARP] = std::array::from_fn(|lane| if lane < 2 { 0x3 } else { 0xc });
+        threads.begin_collective(0xf, &halves, 64, 16);
+        assert_eq!(masks(&threads), [(0x3, 16, Wait::Nothing), (0xc, 16, Wait::Nothing)]);
+    }
+
+    #[test]
+    fn members_are_together_behind_warpsync_whoever_they_came_with() {
+        // Lanes 0 and 2 come first, 1 and 3 later; 0 and 1 have one mask, 2 and 3 another.
+        let mut threads = Threads::new(0xf, 0);
+        let halves: [Mask; WARP] = std::array::from_fn(|lane| if lane < 2 { 0x3 } else { 0xc });
+        threads.branch(0xa, 0, 0);
+        threads.warp_sync(0x5, &halves, false, 16);
+        assert!(threads.rotate());
+        threads.warp_sync(0xa, &halves, false, 16);
+        assert_eq!(masks(&threads), [(0xf, 16, Wait::Nothing)]);
     }
 }
