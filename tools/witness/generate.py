@@ -4,7 +4,7 @@
 import importlib
 import sys
 
-CHAPTERS = ["integer"]
+CHAPTERS = ["integer", "float", "half", "compare", "logic"]
 
 
 def main():

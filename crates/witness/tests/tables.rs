@@ -157,7 +157,7 @@ fn run_module(engine: &Engine, target: Target, module: &Module) -> Vec<String> {
         Err(why) => vec![Err(why)],
     };
     let told = |(job, output): (&&Job, Result<Vec<u8>, String>)| {
-        let faults = output.map_or_else(|why| vec![why], |output| job.kernel.faults(&output));
+        let faults = output.map_or_else(|why| vec![why.replace('\n', " ")], |output| job.kernel.faults(&output));
         let more = faults.len().saturating_sub(TOLD);
         let tail = if more > 0 { format!(" (and {more} more)") } else { String::new() };
         let line = |fault: &String| format!("{}: {engine} {target}: {fault}{tail}", job.label);
