@@ -83,6 +83,8 @@ class Format:
         size = number.size
         if size == 0:
             return sign
+        if flush and self.is_tiny(number, mode):
+            return sign
         step = self.step(size)
         count, rest = divmod(size, step)
         count = int(count)
@@ -95,9 +97,15 @@ class Format:
         if size > self.greatest:
             away = noise is not None or mode in ("rn", "rna") or mode == ("rm" if number.negative else "rp")
             return sign | (self.top(satfinite) if away else self.pack(self.greatest))
-        if flush and size < self.least:
-            return sign
         return sign | self.pack(size)
+
+    def is_tiny(self, number, mode):
+        """Whether a result is subnormal: rounded as though the exponent had no bounds (IEEE 754, 7.5: tininess after rounding)."""
+        step = Fraction(2) ** (-self.bias - self.fraction)
+        if number.size >= self.least:
+            return False
+        count, rest = divmod(number.size, step)
+        return number.size < self.least - step or (int(count) + rounds_up(mode, number.negative, int(count), rest, step)) * step < self.least
 
     def top(self, satfinite):
         """The bits that what is too great becomes."""

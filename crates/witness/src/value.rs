@@ -10,7 +10,7 @@ pub enum Value {
     /// The manual leaves it open; a note with this letter says why.
     Open(char),
     /// The manual says the first; a note of the form says why all engines and ptxas's code give the second.
-    Differs(u128, Box<Value>),
+    Differs(Box<Value>, Box<Value>),
 }
 
 /// One of the results that are right.
@@ -31,7 +31,7 @@ impl Value {
             return letter.parse().ok().map(Value::Open);
         }
         if let Some((manual, made)) = word.split_once('~') {
-            return Some(Value::Differs(hex(manual)?, Box::new(Value::parse(made)?)));
+            return Some(Value::Differs(Box::new(Value::parse(manual)?), Box::new(Value::parse(made)?)));
         }
         word.split('|').map(Choice::parse).collect::<Option<_>>().map(Value::OneOf)
     }
@@ -87,7 +87,7 @@ impl std::fmt::Display for Value {
                 f.write_str(&shown.collect::<Vec<_>>().join(" or "))
             }
             Value::Open(_) => f.write_str("anything"),
-            Value::Differs(manual, made) => write!(f, "{made} (the manual says {manual:#x})"),
+            Value::Differs(manual, made) => write!(f, "{made} (the manual says {manual})"),
         }
     }
 }
