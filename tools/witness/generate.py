@@ -4,7 +4,7 @@
 import importlib
 import sys
 
-CHAPTERS = ["integer", "float", "half", "compare", "logic", "convert", "video", "data", "warp", "atomics"]
+CHAPTERS = ["integer", "float", "half", "approximate", "compare", "logic", "convert", "video", "data", "warp", "atomics", "control"]
 
 
 def main():
