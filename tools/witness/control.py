@@ -140,8 +140,42 @@ ret;
     positive = sum(1 for x in values if 0 < x < 1 << 31)
     out = [values[(lane + 37) % 96] for lane in range(96)] + [positive] * 96 + [0] * 96
     t.program("exchange", code, [("three warps", "u32", values, "u32", out)], shape=["block 96"])
+    # The same barriers by their other names; warp 0 only arrives, so that it cannot read what the others write.
+    code = HEAD + PLACE + """.shared .align 4 .b32 cells[96]; .reg .b64 %s;
+mov.u64 %s, cells; mad.wide.u32 %q, %t, 4, %s; st.shared.u32 [%q], %x; bar.cta.sync 0; xor.b32 %y, %t, 32; mad.wide.u32 %q, %y, 4, %s;
+setp.lt.u32 %p, %t, 32; @%p bra first; setp.ge.u32 %p, %t, 64; @%p mad.wide.u32 %q, %t, 4, %s; ld.shared.u32 %y, [%q]; barrier.cta.sync 1, 96; barrier.sync 2, 96; barrier.cta.sync 4, 96; st.global.u32 [%o], %y; bra last;
+first: ld.shared.u32 %y, [%q]; st.global.u32 [%o], %y; barrier.cta.arrive 1, 96; barrier.arrive 2, 96; bar.cta.arrive 4, 96;
+last: setp.gt.s32 %p, %x, 0; bar.cta.red.popc.u32 %r, 0, %p; barrier.cta.red.popc.u32 %x, 0, !%p; shl.b32 %x, %x, 8; or.b32 %r, %r, %x; st.global.u32 [%o+384], %r;
+ret;
+}"""
+    out = [values[lane ^ 32] if lane < 64 else values[lane] for lane in range(96)] + [positive | (96 - positive) << 8] * 96
+    t.program("other_names", code, [("three warps", "u32", values, "u32", out)], shape=["block 96"])
+    return t
+
+
+def hints():
+    """Instructions that order, wait or advise: they have no result, and what stands around them keeps its own."""
+    t = Table("control/hints", SCRIPT)
+    random = random_of("hints")
+    values = [random.getrandbits(32) for _ in range(32)]
+    keep = lambda name, needs, text: t.program(
+        name, HEAD + PLACE + "st.global.u32 [%o], %x;\n" + text + "\nld.global.u32 %y, [%o]; add.u32 %y, %y, %x; st.global.u32 [%o], %y; ret;\n}",
+        [("twice the input", "u32", values, "u32", [2 * x for x in values])], shape=["block 32"], needs=needs)
+    t.section("9.7.13.3 membar, 9.7.13.3 fence, 9.7.19.1 nanosleep, 9.7.19.2 pmevent, 9.7.9.15 prefetch, 9.7.9.15 prefetchu")
+    keep("order", None, "membar.cta; membar.gl; membar.sys; fence.sc.cta; fence.acq_rel.gpu; fence.sc.sys; fence.acq_rel.sys; nanosleep.u32 20; nanosleep.u32 0; pmevent 3;")
+    keep("prefetch", None, "prefetch.global.L1 [%i]; prefetch.global.L2 [%i]; prefetch.L1 [%i]; prefetchu.L1 [%i];")
+    keep("prefetch_evict", "sm_80", "prefetch.global.L2::evict_last [%i]; prefetch.global.L2::evict_normal [%i];")
+    keep("order_in_clusters", "sm_90", "fence.acq_rel.cluster; fence.sc.cluster; fence.proxy.async; fence.proxy.alias; fence.mbarrier_init.release.cluster;")
+    t.section("9.7.9.16 applypriority, 9.7.9.18 createpolicy, 9.7.13.9 griddepcontrol, 9.7.19.4 setmaxnreg")
+    keep("priority", "sm_80", "applypriority.global.L2::evict_normal [%i], 128;")
+    keep("policy", "sm_80", """{ .reg .b64 f, r, g; .reg .b32 v; createpolicy.fractional.L2::evict_last.b64 f, 0.5; createpolicy.range.global.L2::evict_first.L2::evict_unchanged.b64 r, [%i], 64, 128;
+ld.global.L2::cache_hint.u32 v, [%o], f; st.global.L2::cache_hint.u32 [%o], v, r; createpolicy.fractional.L2::evict_unchanged.b64 g, 1.0; atom.global.add.L2::cache_hint.u32 v, [%o], 0, g; }""")
+    keep("dependents", "sm_90", "griddepcontrol.launch_dependents; griddepcontrol.wait;")
+    t.section("9.7.9.10 ldu")
+    code = HEAD + "{ .reg .u16 h; .reg .u64 w; ldu.global.u32 %x, [%i]; st.global.u32 [%o], %x; ldu.global.u8 h, [%i+4]; st.global.u16 [%o+4], h; ldu.global.s8 h, [%i+4]; st.global.u16 [%o+6], h; ldu.global.v2.u32 {%x, %y}, [%i+8]; st.global.v2.u32 [%o+8], {%y, %x}; ldu.global.u64 w, [%i+8]; st.global.u64 [%o+16], w; }\nret;\n}"
+    t.program("ldu", code, [("words", "u32", [5, 0x8F, 1, 2], "u32", [5, 0xFF8F008F, 2, 1, 1, 2])])
     return t
 
 
 def tables():
-    return [registers(), flow(), barriers()]
+    return [registers(), flow(), barriers(), hints()]
