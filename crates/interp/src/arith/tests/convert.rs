@@ -180,6 +180,26 @@ fn scales_are_powers_of_two() {
     }
 }
 
+/// What `docs/interp-arithmetic.md` says of them, and ptxas's code gives.
+#[test]
+fn nans_of_conversions() {
+    let of = |text: &str, bits: u32| function(text).of_u32([bits]);
+    for signalling in [0x7f80_0001, 0xff81_2345] {
+        assert_eq!(of("cvt.f32.f32 %d, %a", signalling), signalling);
+        assert_eq!(of("cvt.rni.f32.f32 %d, %a", signalling), 0x7fff_ffff);
+        assert_eq!(of("cvt.ftz.f32.f32 %d, %a", signalling), 0x7fff_ffff);
+    }
+    for half in [0x7f81, 0xff92, 0x7fff] {
+        assert_eq!(of("cvt.f32.bf16 %d, %a", half), half << 16);
+        assert_eq!(of("cvt.ftz.f32.bf16 %d, %a", half), 0x7fff_ffff);
+    }
+    let wide = |text: &str, bits: u64| function(text).of_u64([bits]);
+    assert_eq!(wide("cvt.f64.f64 %d, %a", 0xfff1_2345_6789_0abc), 0xfff1_2345_6789_0abc);
+    assert_eq!(wide("cvt.rni.f64.f64 %d, %a", 0xfff1_2345_6789_0abc), 0xfff9_2345_6789_0abc);
+    assert_eq!(wide("cvt.rn.f32.f64 %d, %a", 0xfff1_2345_6789_0abc), 0xffc9_1a2b);
+    assert_eq!(wide("cvt.ftz.f64.f32 %d, %a", 0x7f80_0001), 0x7fff_ffff_e000_0000);
+}
+
 /// Over all random bits, a value is rounded up as often as it is above the lower neighbour.
 #[test]
 fn random_rounding_is_fair() {
