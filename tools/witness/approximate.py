@@ -46,6 +46,7 @@ def units(format, exact, count):
 
 def unary(t, text, format, special, function, error, ftz, needs=None, notes=(), width=""):
     """`special` gives bits where the manual's table does, `function` the exact value (a Fraction), `error` the bound of that."""
+
     def result(a):
         number = format.decode(a, ftz)
         fixed = special(number)
@@ -90,7 +91,15 @@ def roots(t, format):
         tail = ".ftz" if ftz else ""
         unary(t, f"rcp.approx{tail}.{f} d, a;", format, of_reciprocal, lambda x: 1 / x, lambda x, exact: units(format, exact, 1), ftz)
         unary(t, f"sqrt.approx{tail}.{f} d, a;", format, of_root, sqrt, lambda x, exact: exact / 2**23, ftz)
-        unary(t, f"rsqrt.approx{tail}.{f} d, a;", format, of_inverse_root, lambda x: 1 / sqrt(x), lambda x, exact: exact * to_fraction(mpmath.mpf(2) ** mpmath.mpf("-22.9")), ftz)
+        unary(
+            t,
+            f"rsqrt.approx{tail}.{f} d, a;",
+            format,
+            of_inverse_root,
+            lambda x: 1 / sqrt(x),
+            lambda x, exact: exact * to_fraction(mpmath.mpf(2) ** mpmath.mpf("-22.9")),
+            ftz,
+        )
 
 
 def powers(t):
@@ -139,19 +148,38 @@ def angles(t):
             return to_fraction(mpmath.mpf(2) ** mpmath.mpf("-20.5" if turns <= 2 else "-14.7"))
 
         for tail in ("", ".ftz"):
-            unary(t, f"{name}.approx{tail}.f32 d, a;", F32, special, exactly_of, error, False, notes=[("b", "bounds hold up to 2 pi and 100 pi; no row is beyond")])
+            unary(
+                t,
+                f"{name}.approx{tail}.f32 d, a;",
+                F32,
+                special,
+                exactly_of,
+                error,
+                False,
+                notes=[("b", "bounds hold up to 2 pi and 100 pi; no row is beyond")],
+            )
 
 
 def singles():
     t = Table("approximate/f32", SCRIPT)
     random = random_of("approximate f32")
     t.section("9.7.3.13 rcp, 9.7.3.15 sqrt, 9.7.3.16 rsqrt, 9.7.3.19 lg2, 9.7.3.20 ex2")
-    t.rows("a:f32", edges(F32) + [near(random, F32) for _ in range(24)] + [F32.encode(exactly(Fraction(x))) for x in (-126, -127, "-130.5", -149, 127, "127.75", 128, 1001, "0.999")])
+    t.rows(
+        "a:f32",
+        edges(F32)
+        + [near(random, F32) for _ in range(24)]
+        + [F32.encode(exactly(Fraction(x))) for x in (-126, -127, "-130.5", -149, 127, "127.75", 128, 1001, "0.999")],
+    )
     roots(t, F32)
     powers(t)
     t.section("9.7.3.17 sin, 9.7.3.18 cos")
     angles_ = [0, "0.5", 1, "1.5", "1.5703125", 3, "3.140625", 5, "6.25", 7, 20, 100, 200, 300, Fraction(1, 2**20), Fraction(1, 2**100)]
-    t.rows("a:f32", [F32.encode(exactly(Fraction(x) * sign, sign < 0)) for x in angles_ for sign in (1, -1)] + [F32.top(False), F32.nan] + [F32.encode(exactly(random.uniform(-6, 6))) for _ in range(12)])
+    t.rows(
+        "a:f32",
+        [F32.encode(exactly(Fraction(x) * sign, sign < 0)) for x in angles_ for sign in (1, -1)]
+        + [F32.top(False), F32.nan]
+        + [F32.encode(exactly(random.uniform(-6, 6))) for _ in range(12)],
+    )
     angles(t)
     t.section("9.7.3.21 tanh")
     tanh = lambda x: to_fraction(mpmath.tanh(mpmath.mpf(x.numerator) / x.denominator))
@@ -176,6 +204,7 @@ def singles():
     t.rows("a:f32 b:f32", pairs)
     for mode in ("approx", "full"):
         for ftz in (False, True):
+
             def quotient(a, b):
                 x, y = F32.decode(a, ftz), F32.decode(b, ftz)
                 exact = divided(x, y)
@@ -191,7 +220,12 @@ def singles():
                     return "?s"
                 return within(F32, exact.value, units(F32, exact.value, 2), ftz)
 
-            t.form(f"div.{mode}{'.ftz' if ftz else ''}.f32 d, a, b;", "d:f32", quotient, notes=[("s", "subnormal operands and results, and those at the end of the range, are not within the manual's bound")])
+            t.form(
+                f"div.{mode}{'.ftz' if ftz else ''}.f32 d, a, b;",
+                "d:f32",
+                quotient,
+                notes=[("s", "subnormal operands and results, and those at the end of the range, are not within the manual's bound")],
+            )
     return t
 
 
@@ -244,6 +278,7 @@ def doubles():
     t.rows("a:f64", edges(F64) + [near(random, F64) for _ in range(12)])
     sqrt = lambda x: to_fraction(mpmath.sqrt(mpmath.mpf(x.numerator) / x.denominator))
     for name, function in (("rcp", lambda x: 1 / x), ("rsqrt", lambda x: 1 / sqrt(x))):
+
         def result(a):
             x = F64.decode(a & ~mask(32), True)  # the upper word alone
             if x.is_nan or (name == "rsqrt" and x.negative and not x.is_zero):
@@ -256,7 +291,12 @@ def doubles():
             return within(F64, exact, abs(exact) / 2**19, True), 0
 
         note = [("l", "the lower word of a NaN is nowhere said")]
-        t.form(f"{name}.approx.ftz.f64 d, a; {{ .reg .b32 h; mov.b64 {{e, h}}, d; }}", "d:f64 e:b32", lambda a: (result(a)[0], "?l" if result(a)[0] == "nan" else 0), notes=note)
+        t.form(
+            f"{name}.approx.ftz.f64 d, a; {{ .reg .b32 h; mov.b64 {{e, h}}, d; }}",
+            "d:f64 e:b32",
+            lambda a: (result(a)[0], "?l" if result(a)[0] == "nan" else 0),
+            notes=note,
+        )
 
     def inverse_root(a):
         x = F64.decode(a)

@@ -1,14 +1,14 @@
 """PTX ISA 9.0, 9.7.13.5 atom and 9.7.13.6 red: one lane, one address; what is returned and what is left in memory."""
 
 from bits import edges, mask, number, random_of
-from formats import BF16, F16, F32, F64, added, edges as float_edges, near
+from formats import BF16, F16, F32, F64, added, near
+from formats import edges as float_edges
 from table import Table
 
 SCRIPT = "atomics.py"
 
 
 def operation(name, kind):
-    width = int(kind[1:])
     value = lambda x: number(x, kind.replace("b", "u"))
     return {
         "and": lambda a, b: a & b,
@@ -45,7 +45,10 @@ def scalars():
         random = random_of(f"atomics {kind_width}")
         some = edges(kind_width)
         rows = [(a, some[(3 * at + step) % 9], some[(5 * at + step) % 9]) for at, a in enumerate(some) for step in (0, 1)]
-        rows += [(x, random.getrandbits(kind_width), x if at % 2 else x ^ 1) for at, x in enumerate(random.getrandbits(kind_width) for _ in range(6))]
+        rows += [
+            (x, random.getrandbits(kind_width), x if at % 2 else x ^ 1)
+            for at, x in enumerate(random.getrandbits(kind_width) for _ in range(6))
+        ]
         t.section("9.7.13.5 atom, 9.7.13.6 red")
         t.rows(f"a:b{kind_width} b:b{kind_width} c:b{kind_width}", rows)
         for name, kind in INTEGERS:
@@ -60,7 +63,10 @@ def scalars():
         t.form(both(swap), f"d:b{kind_width} e:b{kind_width}", lambda a, b, c: (a, b if a == c else a))
     t.section("9.7.13.5 atom")
     random = random_of("cas 16")
-    t.rows("a:b16 b:b16 c:b16", [(x, random.getrandbits(16), x if at % 2 else x ^ 256) for at, x in enumerate(random.getrandbits(16) for _ in range(8))])
+    t.rows(
+        "a:b16 b:b16 c:b16",
+        [(x, random.getrandbits(16), x if at % 2 else x ^ 256) for at, x in enumerate(random.getrandbits(16) for _ in range(8))],
+    )
     t.form(in_shared(16, "atom{space}.cas.b16 d, [m], c, b;"), "d:b16 e:b16", lambda a, b, c: (a, b if a == c else a))
     t.section("9.7.13.5 atom")
     rows = [(x, random.getrandbits(128), x if at % 2 else x ^ 1 << 100) for at, x in enumerate(random.getrandbits(128) for _ in range(6))]
@@ -98,33 +104,64 @@ def globals_():
     for width in (32, 64):
         random = random_of(f"global {width}")
         some = edges(width)
-        rows = [(a, some[(3 * at + 1) % 9], a if at % 2 else some[(5 * at) % 9]) for at, a in enumerate(some)] + [(random.getrandbits(width), random.getrandbits(width), 0)]
+        rows = [(a, some[(3 * at + 1) % 9], a if at % 2 else some[(5 * at) % 9]) for at, a in enumerate(some)] + [
+            (random.getrandbits(width), random.getrandbits(width), 0)
+        ]
         place = width // 8
         for name, kind in INTEGERS:
             if int(kind[1:]) != width:
                 continue
             result = operation(name, kind)
-            program(t, f"atom.{name}.{kind}", width, f"atom.global.{name}.{kind} d, [%o+{place}], b; st.global.b{width} [%o], d;", rows, lambda a, b, c: (a, result(a, b)))
+            program(
+                t,
+                f"atom.{name}.{kind}",
+                width,
+                f"atom.global.{name}.{kind} d, [%o+{place}], b; st.global.b{width} [%o], d;",
+                rows,
+                lambda a, b, c: (a, result(a, b)),
+            )
             if name != "exch":
-                program(t, f"red.{name}.{kind}", width, f"red.global.{name}.{kind} [%o+{place}], b;", rows, lambda a, b, c: (0, result(a, b)))
-        program(t, f"atom.cas.b{width}", width, f"atom.global.cas.b{width} d, [%o+{place}], c, b; st.global.b{width} [%o], d;", rows, lambda a, b, c: (a, b if a == c else a))
+                program(
+                    t, f"red.{name}.{kind}", width, f"red.global.{name}.{kind} [%o+{place}], b;", rows, lambda a, b, c: (0, result(a, b))
+                )
+        program(
+            t,
+            f"atom.cas.b{width}",
+            width,
+            f"atom.global.cas.b{width} d, [%o+{place}], c, b; st.global.b{width} [%o], d;",
+            rows,
+            lambda a, b, c: (a, b if a == c else a),
+        )
     for format in (F32, F64):
         f, width = format.name, format.width
         random = random_of(f"global {f}")
         some = float_edges(format)
         # Subnormal numbers: for f32 the manual says what implementations do, and leaves it to them.
         some = [x for x in some if format is F64 or not 0 < x & ~format.sign < 1 << format.fraction]
-        rows = [(a, some[(7 * at + 3) % len(some)], 0) for at, a in enumerate(some)] + [(near(random, format), near(random, format), 0) for _ in range(6)]
+        rows = [(a, some[(7 * at + 3) % len(some)], 0) for at, a in enumerate(some)] + [
+            (near(random, format), near(random, format), 0) for _ in range(6)
+        ]
 
         def total(a, b):
             exact = added(format.decode(a), format.decode(b))
             return "nan" if exact.is_nan else format.encode(exact)
 
-        rows = [row for row in rows if format is F64 or total(row[0], row[1]) == "nan" or not 0 < total(row[0], row[1]) & ~format.sign < 1 << format.fraction]
+        rows = [
+            row
+            for row in rows
+            if format is F64 or total(row[0], row[1]) == "nan" or not 0 < total(row[0], row[1]) & ~format.sign < 1 << format.fraction
+        ]
         rows = [row for row in rows if not (format.decode(row[0]).is_nan or format.decode(row[1]).is_nan)]
         rows = [row for row in rows if total(row[0], row[1]) != "nan"]
         place = width // 8
-        program(t, f"atom.add.{f}", width, f"atom.global.add.{f} d, [%o+{place}], b; st.global.b{width} [%o], d;", rows, lambda a, b, c: (a, total(a, b)))
+        program(
+            t,
+            f"atom.add.{f}",
+            width,
+            f"atom.global.add.{f} d, [%o+{place}], b; st.global.b{width} [%o], d;",
+            rows,
+            lambda a, b, c: (a, total(a, b)),
+        )
         program(t, f"red.add.{f}", width, f"red.global.add.{f} [%o+{place}], b;", rows, lambda a, b, c: (0, total(a, b)))
     for format, needs in ((F16, None), (BF16, "sm_90")):
         f = format.name
@@ -134,12 +171,73 @@ def globals_():
         one = lambda a, b: format.encode(added(format.decode(a), format.decode(b)))
         rows = [(a | c << 16, b | d << 16, 0) for (a, b), (c, d) in zip(pairs, pairs[3:] + pairs[:3])]
         both = lambda a, b: one(a & mask(16), b & mask(16)) | one(a >> 16, b >> 16) << 16
-        program(t, f"atom.add.{f}x2", 32, f"atom.global.add.noftz.{f}x2 d, [%o+4], b; st.global.b32 [%o], d;", rows, lambda a, b, c: (a, both(a, b)), needs=needs)
+        program(
+            t,
+            f"atom.add.{f}x2",
+            32,
+            f"atom.global.add.noftz.{f}x2 d, [%o+4], b; st.global.b32 [%o], d;",
+            rows,
+            lambda a, b, c: (a, both(a, b)),
+            needs=needs,
+        )
         program(t, f"red.add.{f}x2", 32, f"red.global.add.noftz.{f}x2 [%o+4], b;", rows, lambda a, b, c: (0, both(a, b)), needs=needs)
-        program(t, f"atom.add.{f}", 16, f"atom.global.add.noftz.{f} d, [%o+2], b; st.global.b16 [%o], d;", [(a, b, 0) for a, b in pairs], lambda a, b, c: (a, one(a, b)), needs=needs)
-        program(t, f"red.add.{f}", 16, f"red.global.add.noftz.{f} [%o+2], b;", [(a, b, 0) for a, b in pairs], lambda a, b, c: (0, one(a, b)), needs=needs)
+        program(
+            t,
+            f"atom.add.{f}",
+            16,
+            f"atom.global.add.noftz.{f} d, [%o+2], b; st.global.b16 [%o], d;",
+            [(a, b, 0) for a, b in pairs],
+            lambda a, b, c: (a, one(a, b)),
+            needs=needs,
+        )
+        program(
+            t,
+            f"red.add.{f}",
+            16,
+            f"red.global.add.noftz.{f} [%o+2], b;",
+            [(a, b, 0) for a, b in pairs],
+            lambda a, b, c: (0, one(a, b)),
+            needs=needs,
+        )
+    return t
+
+
+ORDERS = ("", ".relaxed", ".acquire", ".release", ".acq_rel")
+SCOPES = ("", ".cta", ".gpu", ".sys", ".cluster")
+
+
+def modifiers():
+    """Orders and scopes change nothing for one lane; each operation has all of them in turn, one behind the other on one cell."""
+    t = Table("atomics/modifiers", SCRIPT)
+    t.section("9.7.13.5 atom, 9.7.13.6 red")
+    random = random_of("modifiers")
+    for needs, scopes in ((None, SCOPES[:4]), ("sm_90", SCOPES[4:])):
+        for width in (32, 64):
+            code = ENTRY.format(width=width, rows=0, cells=0, size=width // 8, two=width // 4, statement="STATEMENT")
+            body, results, at = "", [], 0
+            a, b = random.getrandbits(width), random.getrandbits(width)
+            value = a
+            for name, kind in INTEGERS:
+                if int(kind[1:]) != width:
+                    continue
+                for order in ORDERS:
+                    for scope in scopes:
+                        body += f"atom{order}{scope}.global.{name}.{kind} d, [%o+{width // 8}], b; st.global.b{width} [%o+{2 * width // 8 + at}], d;\n"
+                        results.append(value)
+                        value = operation(name, kind)(value, b) & mask(width)
+                        at += width // 8
+                        if order in ("", ".relaxed", ".release") and name != "exch":
+                            body += f"red{order}{scope}.global.{name}.{kind} [%o+{width // 8}], b;\n"
+                            value = operation(name, kind)(value, b) & mask(width)
+            name = f"b{width}{'_cluster' if needs else ''}"
+            t.program(
+                name,
+                code.replace("STATEMENT", body),
+                [("one cell", f"b{width}", [a, b, 0], f"b{width}", [0, value, *results])],
+                needs=needs,
+            )
     return t
 
 
 def tables():
-    return [scalars(), globals_()]
+    return [scalars(), globals_(), modifiers()]

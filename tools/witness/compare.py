@@ -1,7 +1,8 @@
 """PTX ISA 9.0, 9.7.6: comparison and selection, and 9.7.7: comparison of halves."""
 
 from bits import anything, edges, mask, number, random_of, signed
-from formats import BF16, F16, F32, F64, edges as float_edges, exactly, near
+from formats import BF16, F16, F32, F64, near
+from formats import edges as float_edges
 from table import Table
 
 SCRIPT = "compare.py"
@@ -70,21 +71,28 @@ def setp():
     t = Table("compare/setp", SCRIPT)
     for kind in SCALARS + ["f16", "bf16"]:
         t.section("9.7.6.2 setp" if kind in SCALARS else "9.7.7.2 setp")
-        t.rows(f"a:{kind} b:{kind} c:pred", with_predicate(rows_of(kind)))
+        t.rows(f"a:{kind} b:{kind} c:pred", with_predicate(rows_of(kind, 16)))
         needs = "sm_90" if kind == "bf16" else None
         for full, test in comparisons(kind).items():
             name, tail = split(full)
             q = kind in SCALARS
             results = (lambda t: (bool(t), not t)) if q else (lambda t: bool(t))
-            t.form(f"setp.{name}{tail}.{kind} {'p|q' if q else 'p'}, a, b;", "p:pred q:pred" if q else "p:pred",
-                   lambda a, b, c: results(test(a, b)), needs=needs)
+            t.form(
+                f"setp.{name}{tail}.{kind} {'p|q' if q else 'p'}, a, b;",
+                "p:pred q:pred" if q else "p:pred",
+                lambda a, b, c: results(test(a, b)),
+                needs=needs,
+            )
             for operator, combine in BOOLEAN.items():
-                if operator != list(BOOLEAN)[sum(map(ord, full)) % 3] and name not in ("lt", "neu"):
-                    continue
-                for mark, given in (("", lambda c: bool(c)), ("!", lambda c: not c)):
+                negations = (("", bool), ("!", lambda c: not c))
+                for mark, given in negations if name in ("lt", "neu") else negations[:1]:
                     both = lambda a, b, c: (combine(test(a, b), given(c)), combine(not test(a, b), given(c)))
-                    t.form(f"setp.{name}.{operator}{tail}.{kind} {'p|q' if q else 'p'}, a, b, {mark}c;",
-                           "p:pred q:pred" if q else "p:pred", (lambda *x: both(*x)) if q else (lambda *x: both(*x)[0]), needs=needs)
+                    t.form(
+                        f"setp.{name}.{operator}{tail}.{kind} {'p|q' if q else 'p'}, a, b, {mark}c;",
+                        "p:pred q:pred" if q else "p:pred",
+                        (lambda *x: both(*x)) if q else (lambda *x: both(*x)[0]),
+                        needs=needs,
+                    )
     return t
 
 
@@ -92,30 +100,27 @@ TRUE = {"u32": mask(32), "s32": mask(32), "u16": mask(16), "s16": mask(16), "f32
 
 
 def set_():
-    """Each result type; the comparisons go round, so that every comparison of every type is there."""
+    """Every comparison to every result type; the Boolean operators and the negation of the predicate go round."""
     t = Table("compare/set", SCRIPT)
     for kind in SCALARS + ["f16", "bf16"]:
         t.section("9.7.6.1 set" if kind in SCALARS else "9.7.7.1 set")
-        t.rows(f"a:{kind} b:{kind} c:pred", with_predicate(rows_of(kind, 16)))
-        targets = ["u32", "s32", "f32", "f16", "bf16"]
-        if kind == "f16":
-            targets = ["u32", "s32", "u16", "s16", "f16", "bf16"]
-        if kind == "bf16":
-            targets = ["u32", "s32", "u16", "s16", "bf16"]
+        t.rows(f"a:{kind} b:{kind} c:pred", with_predicate(rows_of(kind, 6)))
+        targets = [("u32", "s32"), ("f32",), ("f16",), ("bf16",)]
+        if kind in ("f16", "bf16"):
+            targets = [("u32", "s32"), ("u16", "s16"), ("f16",), ("bf16",)]
         for at, (full, test) in enumerate(comparisons(kind).items()):
             name, tail = split(full)
-            for place, target in enumerate(targets):
-                if target == "bf16" and tail:
+            for place, same in enumerate(targets):
+                if same == ("bf16",) and tail or (same, kind) == (("f16",), "bf16"):
                     continue
-                needs = "sm_90" if "bf16" in (target, kind) else None
-                true = TRUE[target]
-                if place == at % len(targets) or name == "lt":
-                    t.form(f"set.{name}{tail}.{target}.{kind} d, a, b;", f"d:{target}", lambda a, b, c: true if test(a, b) else 0, needs=needs)
-                if place == (at + 1) % len(targets):
-                    operator = list(BOOLEAN)[at % 3]
-                    mark, given = (("", bool), ("!", lambda c: not c))[at // 3 % 2]
-                    combined = lambda a, b, c: true if BOOLEAN[operator](test(a, b), given(c)) else 0
-                    t.form(f"set.{name}.{operator}{tail}.{target}.{kind} d, a, b, {mark}c;", f"d:{target}", combined, needs=needs)
+                needs, true = "sm_90" if "bf16" in (*same, kind) else None, TRUE[same[0]]
+                codes = [f"set.{name}{tail}.{target}.{kind} d, a, b;" for target in same]
+                t.form(codes, f"d:{same[0]}", lambda a, b, c: true if test(a, b) else 0, needs=needs)
+                operator = list(BOOLEAN)[(at + place) % 3]
+                mark, given = (("", bool), ("!", lambda c: not c))[(at + place) // 3 % 2]
+                combined = lambda a, b, c: true if BOOLEAN[operator](test(a, b), given(c)) else 0
+                codes = [f"set.{name}.{operator}{tail}.{target}.{kind} d, a, b, {mark}c;" for target in same]
+                t.form(codes, f"d:{same[0]}", combined, needs=needs)
     return t
 
 
@@ -124,7 +129,7 @@ def halves():
     t = Table("compare/pairs", SCRIPT)
     for kind in ("f16", "bf16"):
         needs = "sm_90" if kind == "bf16" else None
-        rows = rows_of(kind, 20)
+        rows = rows_of(kind, 12)
         other = [rows[(5 * at + 2) % len(rows)] for at in range(len(rows))]
         values = [(a | c << 16, b | d << 16) for (a, b), (c, d) in zip(rows, other)]
         t.section("9.7.7.1 set, 9.7.7.2 setp")
@@ -136,13 +141,25 @@ def halves():
             operator = list(BOOLEAN)[at % 3]
             combine = BOOLEAN[operator]
             t.form(f"setp.{name}{tail}.{kind}x2 p|q, a, b;", "p:pred q:pred", lambda a, b, c: tuple(map(bool, two(a, b))), needs=needs)
-            t.form(f"setp.{name}.{operator}{tail}.{kind}x2 p|q, a, b, c;", "p:pred q:pred",
-                   lambda a, b, c: tuple(combine(bool(x), bool(c)) for x in two(a, b)), needs=needs)
+            t.form(
+                f"setp.{name}.{operator}{tail}.{kind}x2 p|q, a, b, c;",
+                "p:pred q:pred",
+                lambda a, b, c: tuple(combine(bool(x), bool(c)) for x in two(a, b)),
+                needs=needs,
+            )
             one = TRUE[kind]
-            t.form(f"set.{name}{tail}.{kind}x2.{kind}x2 d, a, b;", f"d:{kind}x2",
-                   lambda a, b, c: sum((one if x else 0) << 16 * k for k, x in enumerate(two(a, b))), needs=needs)
-            t.form([f"set.{name}{tail}.{word}.{kind}x2 d, a, b;" for word in ("u32", "s32")], "d:b32",
-                   lambda a, b, c: sum((mask(16) if x else 0) << 16 * k for k, x in enumerate(two(a, b))), needs=needs)
+            t.form(
+                f"set.{name}{tail}.{kind}x2.{kind}x2 d, a, b;",
+                f"d:{kind}x2",
+                lambda a, b, c: sum((one if x else 0) << 16 * k for k, x in enumerate(two(a, b))),
+                needs=needs,
+            )
+            t.form(
+                [f"set.{name}{tail}.{word}.{kind}x2 d, a, b;" for word in ("u32", "s32")],
+                "d:b32",
+                lambda a, b, c: sum((mask(16) if x else 0) << 16 * k for k, x in enumerate(two(a, b))),
+                needs=needs,
+            )
     return t
 
 
@@ -158,7 +175,12 @@ def selections():
         some = edges(32) + float_edges(F32)
         t.rows(f"a:b{width} b:b{width} c:b32", [(random.getrandbits(width), random.getrandbits(width), c) for c in some])
         folded = [("constants", "ptxas folds slct by the constant -2^31 as if that were not negative")]
-        t.form([f"slct.{kind}.s32 d, a, b, c;" for kind in kinds], f"d:b{width}", lambda a, b, c: a if signed(c, 32) >= 0 else b, without=folded)
+        t.form(
+            [f"slct.{kind}.s32 d, a, b, c;" for kind in kinds],
+            f"d:b{width}",
+            lambda a, b, c: a if signed(c, 32) >= 0 else b,
+            without=folded,
+        )
         for tail in ("", ".ftz"):
             # -0.0 equals 0; an unordered comparison fails.
             def chosen(a, b, c):

@@ -3,7 +3,8 @@
 from fractions import Fraction
 from math import ceil, floor
 
-from bits import anything, clamp, edges as integer_edges, mask, number, random_of, signed
+from bits import anything, clamp, mask, number, random_of, signed
+from bits import edges as integer_edges
 from formats import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, TF32, Number, edges, exactly, near
 from table import Differs, Either, Table, open_
 
@@ -25,7 +26,11 @@ def integers():
     for source in INTEGERS:
         width = int(source[1:])
         random = random_of(f"integers {source}")
-        rows = [*integer_edges(width), *(1 << at for at in (7, 8, 15, 16, 31, 32) if at < width), *((1 << at) - 1 for at in (7, 8, 15, 16, 31, 32, 33) if at < width)]
+        rows = [
+            *integer_edges(width),
+            *(1 << at for at in (7, 8, 15, 16, 31, 32) if at < width),
+            *((1 << at) - 1 for at in (7, 8, 15, 16, 31, 32, 33) if at < width),
+        ]
         rows += [(-x) & mask(width) for x in (2, 127, 128, 129, 32768, 32769) if x < 1 << width]
         t.section("9.7.9.21 cvt")
         t.rows(f"a:{source}", rows + [anything(random, width) for _ in range(4)])
@@ -50,7 +55,9 @@ def to_integers():
     t = Table("convert/to_integers", SCRIPT)
     for source, format in FORMATS.items():
         random = random_of(f"to integers {source}")
-        limits = [Fraction(1 << at) + delta for at in (7, 8, 15, 16, 31, 32, 63, 64) for delta in (0, Fraction(-1, 2), Fraction(1, 2), 1, -1)]
+        limits = [
+            Fraction(1 << at) + delta for at in (7, 8, 15, 16, 31, 32, 63, 64) for delta in (0, Fraction(-1, 2), Fraction(1, 2), 1, -1)
+        ]
         near_limits = {format.encode(exactly(x * sign), "rz") for x in limits if x <= format.greatest for sign in (1, -1)}
         rows = edges(format) + sorted(near_limits) + [near(random, format) for _ in range(4)]
         t.section("9.7.9.21 cvt")
@@ -58,8 +65,9 @@ def to_integers():
         for target in INTEGERS:
             if source == "bf16" and target[1:] == "8":
                 continue
-            for at, mode in enumerate(("rni", "rzi", "rmi", "rpi")):
+            for mode in ("rni", "rzi", "rmi", "rpi"):
                 for ftz in (False, True) if source == "f32" else (False,):
+
                     def converted(a):
                         value = format.decode(a, ftz)
                         if value.is_nan:
@@ -75,7 +83,7 @@ def to_integers():
                     tail = ".ftz" if ftz else ""
                     codes = [f"cvt.{mode}{tail}.{target}.{source} d, a;"]
                     # Saturation is what happens anyway.
-                    if source != "bf16" and at == 1:
+                    if source != "bf16":
                         codes.append(f"cvt.{mode}{tail}.sat.{target}.{source} d, a;")
                     t.form(codes, out, extended, needs="sm_90" if source == "bf16" else None)
     return t
@@ -104,12 +112,15 @@ def from_integers():
         for target, format in FORMATS.items():
             if target == "bf16" and width == 8:
                 continue
-            for at, mode in enumerate(MODES):
+            for mode in MODES:
                 value = lambda a: exactly(number(a, source))
-                codes = [f"cvt.{mode}.{target}.{source} d, a;"] + ([f"cvt.{mode}.ftz.{target}.{source} d, a;"] if target == "f32" and at == 1 else [])
-                t.form(codes, f"d:{target}", lambda a: format.encode(value(a), mode), needs="sm_90" if target == "bf16" else None)
-                if target != "bf16" and mode == "rn":
-                    t.form(f"cvt.{mode}.sat.{target}.{source} d, a;", f"d:{target}", lambda a: format.encode(saturated(format, value(a)), mode))
+                tails = ("", ".ftz") if target == "f32" else ("",)
+                needs = "sm_90" if target == "bf16" else None
+                codes = [f"cvt.{mode}{tail}.{target}.{source} d, a;" for tail in tails]
+                t.form(codes, f"d:{target}", lambda a: format.encode(value(a), mode), needs=needs)
+                if target != "bf16":
+                    codes = [f"cvt.{mode}{tail}.sat.{target}.{source} d, a;" for tail in tails]
+                    t.form(codes, f"d:{target}", lambda a: format.encode(saturated(format, value(a)), mode))
     return t
 
 
@@ -127,7 +138,18 @@ def floats():
         rows = edges(format) + [near(random, format) for _ in range(6)]
         for target in FORMATS.values():
             # Halfway between neighbours, above an even one and above an odd one; just beyond; the limit of overflow.
-            for size in (1 + target.step(1) / 2, 1 + 3 * target.step(1) / 2, 1 + 5 * target.step(1) / 8, target.greatest, target.greatest + target.step(target.greatest) / 2, target.greatest + target.step(target.greatest) / 4, target.least - target.step(target.least) / 2, target.least / 3, target.step(target.least / 2) / 2, target.step(target.least / 2) * 3 / 4):
+            for size in (
+                1 + target.step(1) / 2,
+                1 + 3 * target.step(1) / 2,
+                1 + 5 * target.step(1) / 8,
+                target.greatest,
+                target.greatest + target.step(target.greatest) / 2,
+                target.greatest + target.step(target.greatest) / 4,
+                target.least - target.step(target.least) / 2,
+                target.least / 3,
+                target.step(target.least / 2) / 2,
+                target.step(target.least / 2) * 3 / 4,
+            ):
                 if target.fraction < format.fraction and size <= format.greatest:
                     rows.append(format.encode(exactly(size), "rz"))
         rows = list(dict.fromkeys(rows))
@@ -151,6 +173,7 @@ def floats():
             for mode in modes:
                 text = f".{mode}" if mode else ""
                 for tail in tails(source, target):
+
                     def converted(a, ftz=".ftz" in tail, sat=".sat" in tail):
                         value = format.decode(a, ftz and source == "f32")
                         flush = ftz and target == "f32"
@@ -189,7 +212,8 @@ def wholes(t, source, format):
     needs = "sm_90" if source == "bf16" else None
     for mode in ("rni", "rzi", "rmi", "rpi", ""):
         text = f".{mode}" if mode else ""
-        for tail in ([""] if source == "bf16" else ["", ".sat"] if source != "f32" else ["", ".sat", ".ftz", ".ftz.sat"]):
+        for tail in [""] if source == "bf16" else ["", ".sat"] if source != "f32" else ["", ".sat", ".ftz", ".ftz.sat"]:
+
             def converted(a, ftz=".ftz" in tail, sat=".sat" in tail):
                 value = format.decode(a, ftz)
                 if mode and not value.is_nan and not value.is_infinite:
@@ -215,6 +239,7 @@ def packed(a_bits, b_bits, size):
 
 def small(format, mode, relu, satfinite, ftz_none=False, source=F32, noise=None):
     """One conversion to a half or a small format: bits to bits."""
+
     def converted(bits):
         value = source.decode(bits)
         zero = relu and value.is_zero and value.negative
@@ -235,7 +260,14 @@ def halves():
     rows = edges(F32) + [near(random, F32) for _ in range(6)]
     for format in (F16, BF16):
         step = format.step(1)
-        sizes = (1 + step / 2, 1 + 3 * step / 2, format.greatest, format.greatest + format.step(format.greatest) / 2, format.greatest + format.step(format.greatest) / 4, format.least / 3)
+        sizes = (
+            1 + step / 2,
+            1 + 3 * step / 2,
+            format.greatest,
+            format.greatest + format.step(format.greatest) / 2,
+            format.greatest + format.step(format.greatest) / 4,
+            format.least / 3,
+        )
         for size in sizes:
             rows += [F32.encode(exactly(size * sign), "rz") for sign in (1, -1) if size <= F32.greatest]
     rows = list(dict.fromkeys(rows))
@@ -253,7 +285,11 @@ def halves():
                         t.form(f"{text}.{f}.f32 d, a;", f"d:{f}", lambda a, b: one(a), needs="sm_80")
     t.section("9.7.9.21 cvt")
     step = TF32.step(1)
-    extra = [F32.encode(exactly(x * sign)) for x in (1 + step / 2, 1 + 3 * step / 2, 1 + step / 4, TF32.greatest, TF32.greatest + TF32.step(TF32.greatest) / 2) for sign in (1, -1)]
+    extra = [
+        F32.encode(exactly(x * sign))
+        for x in (1 + step / 2, 1 + 3 * step / 2, 1 + step / 4, TF32.greatest, TF32.greatest + TF32.step(TF32.greatest) / 2)
+        for sign in (1, -1)
+    ]
     t.rows("a:f32", edges(F32) + extra)
     note = [("r", "which NaN .rna makes of a NaN is nowhere said")]
     for satfinite in (False, True):
@@ -268,7 +304,13 @@ def halves():
 
 
 FAMILY = "sm_100f|sm_120f"
-SMALL = {"e4m3": (E4M3, 8, "sm_89"), "e5m2": (E5M2, 8, "sm_89"), "e2m3": (E2M3, 8, FAMILY), "e3m2": (E3M2, 8, FAMILY), "e2m1": (E2M1, 4, FAMILY)}
+SMALL = {
+    "e4m3": (E4M3, 8, "sm_89"),
+    "e5m2": (E5M2, 8, "sm_89"),
+    "e2m3": (E2M3, 8, FAMILY),
+    "e3m2": (E3M2, 8, FAMILY),
+    "e2m1": (E2M1, 4, FAMILY),
+}
 
 
 def narrow():
@@ -277,11 +319,22 @@ def narrow():
     for name, (format, size, needs) in SMALL.items():
         random = random_of(f"narrow {name}")
         sizes = [0, format.greatest, format.least, format.step(format.least / 2), 1]
-        sizes += [x + format.step(x) * part for x in (1, Fraction(3, 2), format.least) for part in (Fraction(1, 2), Fraction(3, 2), Fraction(3, 8), Fraction(5, 8)) if x + format.step(x) * part < format.greatest]
-        sizes += [format.greatest + format.step(format.greatest) * part for part in (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), 1)] + [format.least / 4, format.step(format.least / 2) / 2, format.step(format.least / 2) * 5 / 8]
+        sizes += [
+            x + format.step(x) * part
+            for x in (1, Fraction(3, 2), format.least)
+            for part in (Fraction(1, 2), Fraction(3, 2), Fraction(3, 8), Fraction(5, 8))
+            if x + format.step(x) * part < format.greatest
+        ]
+        sizes += [format.greatest + format.step(format.greatest) * part for part in (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), 1)] + [
+            format.least / 4,
+            format.step(format.least / 2) / 2,
+            format.step(format.least / 2) * 5 / 8,
+        ]
         for source in (F32, F16):
             values = [source.encode(exactly(x * sign, sign < 0)) for x in sizes for sign in (1, -1)]
-            values += [source.top(False), source.top(False) | source.sign, source.nan, source.nan ^ 1 | source.sign] + [near(random, source) for _ in range(4)]
+            values += [source.top(False), source.top(False) | source.sign, source.nan, source.nan ^ 1 | source.sign] + [
+                near(random, source) for _ in range(4)
+            ]
             rows = [(a, values[(5 * at + 2) % len(values)]) for at, a in enumerate(values)]
             if source is F16:
                 if size == 4 or "f" in needs:
@@ -305,6 +358,7 @@ def narrow():
         mix = [a << size | (5 * a + 3) % (1 << format.width) for a in every]
         t.rows("a:b16", mix)
         for relu in (False, True):
+
             def wide(bits):
                 value = format.decode(bits)
                 zero = relu and value.is_zero and value.negative
@@ -345,8 +399,26 @@ def scales():
         return open_("n") if x is None or y is None else x << 8 | y
 
     for source, name in ((F32, "f32"), (BF16, "bf16x2")):
-        sizes = [1, Fraction(3, 2), 2, Fraction(5, 4), Fraction(2) ** -126, Fraction(3, 2) * Fraction(2) ** -126, Fraction(2) ** -127, Fraction(3, 2) * Fraction(2) ** -127, Fraction(2) ** -128, Fraction(2) ** 127, Fraction(3, 2) * Fraction(2) ** 127, source.greatest, 0]
-        values = [source.encode(exactly(x)) for x in sizes] + [source.top(False), source.nan] + [near(random_of(name), source) & ~source.sign for _ in range(6)]
+        sizes = [
+            1,
+            Fraction(3, 2),
+            2,
+            Fraction(5, 4),
+            Fraction(2) ** -126,
+            Fraction(3, 2) * Fraction(2) ** -126,
+            Fraction(2) ** -127,
+            Fraction(3, 2) * Fraction(2) ** -127,
+            Fraction(2) ** -128,
+            Fraction(2) ** 127,
+            Fraction(3, 2) * Fraction(2) ** 127,
+            source.greatest,
+            0,
+        ]
+        values = (
+            [source.encode(exactly(x)) for x in sizes]
+            + [source.top(False), source.nan]
+            + [near(random_of(name), source) & ~source.sign for _ in range(6)]
+        )
         rows = [(a, values[(4 * at + 1) % len(values)]) for at, a in enumerate(values)] + [(values[0] | source.sign, values[0])]
         t.section("9.7.9.21 cvt")
         t.rows("a:f32 b:f32" if source is F32 else "a:bf16x2", rows if source is F32 else [(a << 16 | b,) for a, b in rows])
@@ -357,7 +429,13 @@ def scales():
                 if source is F32:
                     t.form(f"cvt.{mode}{tail}.ue8m0x2.f32 d, a, b;", "d:b16", lambda a, b: two(one(a), one(b)), needs=FAMILY, notes=notes)
                 else:
-                    t.form(f"cvt.{mode}{tail}.ue8m0x2.bf16x2 d, a;", "d:b16", lambda a: two(one(a >> 16), one(a & mask(16))), needs=FAMILY, notes=notes)
+                    t.form(
+                        f"cvt.{mode}{tail}.ue8m0x2.bf16x2 d, a;",
+                        "d:b16",
+                        lambda a: two(one(a >> 16), one(a & mask(16))),
+                        needs=FAMILY,
+                        notes=notes,
+                    )
     t.section("9.7.9.21 cvt")
     t.rows("a:b16", [a << 8 | (7 * a + 1) & 255 for a in range(0, 256, 5)] + [0x00FF, 0xFF00, 0x0001])
     bf16 = lambda e: BF16.nan if e == 0xFF else BF16.encode(exactly(Fraction(2) ** (e - 127)))
@@ -393,18 +471,53 @@ def stochastic():
     random = random_of("stochastic")
     for format, many in ((F16, 13), (BF16, 16)):
         f = format.name
-        some = [1 + format.step(1) / 2, 1 + format.step(1) / 4, 1 + format.step(1) * 3 / 4, format.greatest, format.greatest + format.step(format.greatest) / 2, format.greatest + format.step(format.greatest) * 3 / 4, 0, 3]
-        values = [F32.encode(exactly(x * sign, sign < 0), "rz") for x in some for sign in (1, -1)] + [near(random, F32) for _ in range(12)] + [F32.nan, F32.top(False)]
+        some = [
+            1 + format.step(1) / 2,
+            1 + format.step(1) / 4,
+            1 + format.step(1) * 3 / 4,
+            format.greatest,
+            format.greatest + format.step(format.greatest) / 2,
+            format.greatest + format.step(format.greatest) * 3 / 4,
+            0,
+            3,
+        ]
+        values = (
+            [F32.encode(exactly(x * sign, sign < 0), "rz") for x in some for sign in (1, -1)]
+            + [near(random, F32) for _ in range(12)]
+            + [F32.nan, F32.top(False)]
+        )
         t.section("9.7.9.21 cvt")
-        t.rows("a:f32 b:f32 r:b32", [(a, values[(3 * at + 1) % len(values)], noises[(at + step) % 10]) for at, a in enumerate(values) for step in (0, 3)])
+        t.rows(
+            "a:f32 b:f32 r:b32",
+            [(a, values[(3 * at + 1) % len(values)], noises[(at + step) % 10]) for at, a in enumerate(values) for step in (0, 3)],
+        )
         for relu in (False, True):
             for satfinite in (False, True):
                 text = "cvt.rs" + (".relu" if relu else "") + (".satfinite" if satfinite else "")
                 part = lambda x, r: one(format, x, r & mask(many), many, relu, satfinite)
-                t.form(f"{text}.{f}x2.f32 d, a, b, r;", f"d:{f}x2", lambda a, b, r: joined([part(a, r >> 16), part(b, r)], 16), needs=needs, notes=note)
+                t.form(
+                    f"{text}.{f}x2.f32 d, a, b, r;",
+                    f"d:{f}x2",
+                    lambda a, b, r: joined([part(a, r >> 16), part(b, r)], 16),
+                    needs=needs,
+                    notes=note,
+                )
     for name, (format, size, _) in SMALL.items():
-        some = [1, 1 + format.step(1) / 2, 1 + format.step(1) / 4, 1 + format.step(1) * 7 / 8, format.greatest, format.greatest + format.step(format.greatest) / 2, format.greatest * 4, 0]
-        values = [F32.encode(exactly(x * sign, sign < 0), "rz") for x in some for sign in (1, -1)] + [near(random, F32) & ~(0x1F << 24) | 0x7F << 23 for _ in range(6)] + [F32.nan]
+        some = [
+            1,
+            1 + format.step(1) / 2,
+            1 + format.step(1) / 4,
+            1 + format.step(1) * 7 / 8,
+            format.greatest,
+            format.greatest + format.step(format.greatest) / 2,
+            format.greatest * 4,
+            0,
+        ]
+        values = (
+            [F32.encode(exactly(x * sign, sign < 0), "rz") for x in some for sign in (1, -1)]
+            + [near(random, F32) & ~(0x1F << 24) | 0x7F << 23 for _ in range(6)]
+            + [F32.nan]
+        )
         rows = [(a, *(values[(k * at + k) % len(values)] for k in (3, 5, 7)), noises[at % 10]) for at, a in enumerate(values)]
         rows += [(*row[:4], noises[(at + 4) % 10]) for at, row in enumerate(rows)]
         if size == 4:
@@ -413,6 +526,7 @@ def stochastic():
         t.section("9.7.9.21 cvt")
         t.rows("a:f32 b:f32 e:f32 f:f32 r:b32", rows)
         for relu in (False, True):
+
             def four(a, b, e, f, r):
                 if size == 4:
                     upper, lower = r >> 8 & 255, r & 255
@@ -431,7 +545,9 @@ def pack():
     t = Table("convert/pack", SCRIPT)
     t.section("9.7.9.22 cvt.pack")
     random = random_of("pack")
-    some = integer_edges(32) + [x & mask(32) for x in (3, -3, 7, 8, -8, -9, 15, 16, 127, 128, -128, -129, 255, 256, 32767, 32768, -32768, -32769, 65535, 65536)]
+    some = integer_edges(32) + [
+        x & mask(32) for x in (3, -3, 7, 8, -8, -9, 15, 16, 127, 128, -128, -129, 255, 256, 32767, 32768, -32768, -32769, 65535, 65536)
+    ]
     t.rows("a:s32 b:s32 c:b32", [(a, some[(5 * at + 2) % len(some)], random.getrandbits(32)) for at, a in enumerate(some)])
     for kind in ("u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"):
         size = int(kind[1:])

@@ -30,6 +30,7 @@ def forms(t, format, name, operands, function, modes=MODES, settings=None, needs
     f = format.name
     for ftz, sat in settings or SETTINGS[format]:
         for mode in modes:
+
             def calculated(*bits):
                 numbers = [format.decode(x, ftz) for x in bits[: len(operands)]]
                 return result(format, function(*numbers, mode), mode, ftz, sat)
@@ -51,7 +52,15 @@ def sums():
         # Halfway cases: one and half of the distance to its neighbours, and the same above an odd number.
         half = format.encode(Number(False, format.step(exactly(1).size) / 2))
         one = format.encode(exactly(1))
-        rows += [(one, half), (one + 1, half), (one, half | format.sign), (one + 1, half + 1), (one + 1, one + 1), (1, format.encode(exactly(0.5))), (3, format.encode(exactly(0.5)))]
+        rows += [
+            (one, half),
+            (one + 1, half),
+            (one, half | format.sign),
+            (one + 1, half + 1),
+            (one + 1, one + 1),
+            (1, format.encode(exactly(0.5))),
+            (3, format.encode(exactly(0.5))),
+        ]
         t.rows(f"a:{f} b:{f}", rows)
         forms(t, format, "add", "ab", added)
         forms(t, format, "sub", "ab", lambda a, b, mode: added(a, negated(b), mode))
@@ -62,7 +71,10 @@ def sums():
         triples = [(a, b, thirds[(7 * at + 2) % len(thirds)]) for at, (a, b) in enumerate(rows[::2])]
         triples += [(near(random, format), near(random, format), near(random, format)) for _ in range(8)]
         a = near(random, format)
-        triples += [(one + 1, one + 1, one | format.sign), (a, a, format.encode(multiplied(format.decode(a), format.decode(a))) | format.sign)]
+        triples += [
+            (one + 1, one + 1, one | format.sign),
+            (a, a, format.encode(multiplied(format.decode(a), format.decode(a))) | format.sign),
+        ]
         t.rows(f"a:{f} b:{f} c:{f}", triples)
         for name in ("fma", "mad"):
             forms(t, format, name, "abc", lambda a, b, c, mode: added(multiplied(a, b), c, mode), unrounded=False)
@@ -151,7 +163,9 @@ def extremes():
                         t.form(f"{name}{modifiers}.{f} d, a, b;", f"d:{f}", found, needs=needs)
     t.section("9.7.3.11 min, 9.7.3.12 max")
     some = edges(F32)
-    t.rows("a:f32 b:f32 c:f32", [(a, b, some[(11 * at + 5) % len(some)]) for at, (a, b) in enumerate(pairs(random_of("three"), F32, 6)[::2])])
+    t.rows(
+        "a:f32 b:f32 c:f32", [(a, b, some[(11 * at + 5) % len(some)]) for at, (a, b) in enumerate(pairs(random_of("three"), F32, 6)[::2])]
+    )
     for ftz in (False, True):
         for nan in (False, True):
             for magnitude in (False, True):
@@ -180,6 +194,7 @@ def packed():
     for name, (count, function) in operations.items():
         for ftz in (False, True):
             for mode in MODES:
+
                 def each(*operands):
                     parts = []
                     for shift in (0, 32):
@@ -187,8 +202,11 @@ def packed():
                         parts.append(F32.encode(function(*numbers, mode), mode, ftz))
                     return parts[0] | parts[1] << 32
 
-                code = f"{name}.{mode}{suffix(ftz)}.f32x2 d, {', '.join('abc'[:count])};"
-                t.form(code, "d:b64", each, needs="sm_100", without=[PARTS])
+                operands = ", ".join("abc"[:count])
+                codes = [f"{name}.{mode}{suffix(ftz)}.f32x2 d, {operands};"]
+                if mode == "rn" and name != "fma":
+                    codes.append(f"{name}{suffix(ftz)}.f32x2 d, {operands};")
+                t.form(codes, "d:b64", each, needs="sm_100", without=[PARTS])
     return t
 
 

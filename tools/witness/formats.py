@@ -105,7 +105,9 @@ class Format:
         if number.size >= self.least:
             return False
         count, rest = divmod(number.size, step)
-        return number.size < self.least - step or (int(count) + rounds_up(mode, number.negative, int(count), rest, step)) * step < self.least
+        return (
+            number.size < self.least - step or (int(count) + rounds_up(mode, number.negative, int(count), rest, step)) * step < self.least
+        )
 
     def top(self, satfinite):
         """The bits that what is too great becomes."""

@@ -39,6 +39,7 @@ def calculated(format, function, count, ftz, sat, relu):
 
 def both(function, format):
     """The same on the low and the high half-word."""
+
     def bits(*operands):
         parts = [function(*(x >> shift & mask(16) for x in operands)) for shift in (0, 16)]
         wide = [part.values if isinstance(part, Either) else (part,) for part in parts]
@@ -64,7 +65,11 @@ def sums():
         rows = pairs(random, format, 10)
         triples = [(a, b, some[(7 * at + 2) % len(some)]) for at, (a, b) in enumerate(rows)]
         one, step = format.encode(exactly(1)), 1
-        triples += [(one + step, one + step, one | format.sign), (one, one, 1), (one + 1, one, format.encode(Number(False, format.step(exactly(1).size) / 2)))]
+        triples += [
+            (one + step, one + step, one | format.sign),
+            (one, one, 1),
+            (one + 1, one, format.encode(Number(False, format.step(exactly(1).size) / 2))),
+        ]
         for width, values in (("", triples[::2] + triples[-3:]), ("x2", packed(triples)[::2])):
             t.section("9.7.4.1 add, 9.7.4.2 sub, 9.7.4.3 mul, 9.7.4.4 fma")
             t.rows(f"a:{f}{width} b:{f}{width} c:{f}{width}", values)
@@ -80,6 +85,27 @@ def sums():
     return tables
 
 
+OOB = [("o", "which NaN stands for what is out of bounds is not published, so no NaN is given here")]
+
+
+def out_of_bounds():
+    """`.oob`: as without, for what is within bounds."""
+    t = Table("half/oob", SCRIPT)
+    for format in (F16, BF16):
+        f = format.name
+        some = [x for x in edges(format) if not format.decode(x).is_nan]
+        rows = [(a, some[(5 * at + 2) % len(some)], some[(7 * at + 3) % len(some)]) for at, a in enumerate(some)]
+        for width, values in (("", rows), ("x2", packed(rows))):
+            t.section("9.7.4.4 fma")
+            t.rows(f"a:{f}{width} b:{f}{width} c:{f}{width}", values)
+            lift = (lambda g: both(g, format)) if width else (lambda g: g)
+            for relu in (False, True):
+                product = calculated(format, SUMS["fma"][1], 3, False, False, relu)
+                code = f"fma.rn.oob{'.relu' if relu else ''}.{f}{width} d, a, b, c;"
+                t.form(code, f"d:{f}{width}", lift(product), needs="sm_90", notes=OOB)
+    return t
+
+
 def signs():
     """neg, abs."""
     t = Table("half/signs", SCRIPT)
@@ -89,6 +115,7 @@ def signs():
         t.rows(f"a:{f}", edges(format) + [near(random_of(f), format)])
         for name, keep, flip in (("abs", 0, 0), ("neg", format.sign, format.sign)):
             for ftz in (False, True) if format is F16 else (False,):
+
                 def changed(a):
                     number = format.decode(a)
                     if number.is_nan:
@@ -137,6 +164,7 @@ def mixed():
         for name, count in (("add", 1), ("sub", 1), ("fma", 2)):
             for sat in (False, True):
                 for mode in MODES:
+
                     def calculated(a, b, c):
                         x, y, z = format.decode(a), format.decode(b), F32.decode(c)
                         if name == "fma":
@@ -152,4 +180,4 @@ def mixed():
 
 
 def tables():
-    return [*sums(), signs(), extremes(), mixed()]
+    return [*sums(), out_of_bounds(), signs(), extremes(), mixed()]

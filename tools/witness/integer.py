@@ -85,9 +85,7 @@ def products():
             if width < 64:
                 t.form(f"mul.wide.{kind} d, a, b;", f"d:u{2 * width}", two(lambda a, b, c: a * b, kind))
         if width == 32:
-            t.form(
-                "mad.hi.sat.s32 d, a, b, c;", "d:u32", two(lambda a, b, c: clamp((a * b >> 32) + c, "s32"), "s32")
-            )
+            t.form("mad.hi.sat.s32 d, a, b, c;", "d:u32", two(lambda a, b, c: clamp((a * b >> 32) + c, "s32"), "s32"))
         if width < 64:
             t.section("9.7.1.4 mad")
             t.rows(f"a:{u} b:{u} c:u{2 * width}", pairs(f"wide{width}", (width, width, 2 * width)))
@@ -180,8 +178,23 @@ def find():
     t.section("9.7.1.18 fns")
     random = random_of("fns")
     masks = [0, 1, 1 << 31, mask(32), 0xAAAAAAAA, 0x80000001]
-    rows = [(m, base, offset) for m in masks for base, offset in
-            ((0, 0), (0, 1), (31, -1), (31, 0), (3, 2), (2, -2), (0, 32), (31, -32), (0, 33), (5, 0x80000000), (5, 0x7FFFFFFF))]
+    rows = [
+        (m, base, offset)
+        for m in masks
+        for base, offset in (
+            (0, 0),
+            (0, 1),
+            (31, -1),
+            (31, 0),
+            (3, 2),
+            (2, -2),
+            (0, 32),
+            (31, -32),
+            (0, 33),
+            (5, 0x80000000),
+            (5, 0x7FFFFFFF),
+        )
+    ]
     rows += [(random.getrandbits(32), random.randrange(32), random.randint(-12, 12)) for _ in range(20)]
     rows += [(0xF0F0F0F0, 32, 1), (0xF0F0F0F0, 0xFFFFFFFF, 0)]
     t.rows("m:b32 n:u32 o:s32", rows)
@@ -191,10 +204,15 @@ def find():
         # ptxas's |offset| - 1 overflows for the least number, and is taken for zero.
         return Differs(manual, 0) if o == 0x80000000 else manual
 
-    t.form("fns.b32 d, m, n, o;", "d:b32", found, notes=[
-        ("b", "a base above 31 is undefined"),
-        ("d", "ptxas's code gives 0 for the offset -2^31, where the manual's loop finds nothing"),
-    ])
+    t.form(
+        "fns.b32 d, m, n, o;",
+        "d:b32",
+        found,
+        notes=[
+            ("b", "a base above 31 is undefined"),
+            ("d", "ptxas's code gives 0 for the offset -2^31, where the manual's loop finds nothing"),
+        ],
+    )
     return t
 
 
@@ -206,11 +224,20 @@ def fields():
         places = [0, 1, 5, width // 2, width - 1, width, width + 1, 100, 255]
         lengths = [0, 1, 7, width // 2, width - 1, width, width + 1, 200, 255]
         rows = [(random.getrandbits(width), random.getrandbits(width), c, e) for c in places for e in lengths[::2]]
-        rows += [(random.getrandbits(width), random.getrandbits(width), random.randrange(width), random.randrange(width)) for _ in range(16)]
-        rows += [(random.getrandbits(width), random.getrandbits(width), c, e) for c, e in ((256, 5), (3, 0x104), (0x80000003, 0x80000004), (mask(32), mask(32)))]
+        rows += [
+            (random.getrandbits(width), random.getrandbits(width), random.randrange(width), random.randrange(width)) for _ in range(16)
+        ]
+        rows += [
+            (random.getrandbits(width), random.getrandbits(width), c, e)
+            for c, e in ((256, 5), (3, 0x104), (0x80000003, 0x80000004), (mask(32), mask(32)))
+        ]
         t.section("9.7.1.20 bfe, 9.7.1.21 bfi")
         t.rows(f"a:b{width} b:b{width} c:u32 e:u32", rows)
-        notes = [("w", "of 64 bits ptxas's code takes positions and lengths above 255 as they are; the manual allows none")] if width == 64 else []
+        notes = (
+            [("w", "of 64 bits ptxas's code takes positions and lengths above 255 as they are; the manual allows none")]
+            if width == 64
+            else []
+        )
         for kind in both(width):
             t.form(f"bfe.{kind} d, a, c, e;", f"d:u{width}", extracted(width, kind), notes=notes, without=FOLDED)
         t.form(f"bfi.b{width} d, a, b, c, e;", f"d:b{width}", inserted(width), notes=notes)

@@ -45,7 +45,11 @@ def lop3():
     for table in (0, 0x3F, 0x40, 0x80, 0xE8, 0xFF):
         for name, combine in (("or", lambda x, q: bool(x or q)), ("and", lambda x, q: bool(x and q))):
             value = lambda a, b, c: function(table, a, b, c)
-            t.form(f"lop3.{name}.b32 d|p, a, b, c, {table:#x}, q;", "d:b32 p:pred", lambda a, b, c, q: (value(a, b, c), combine(value(a, b, c), q)))
+            t.form(
+                f"lop3.{name}.b32 d|p, a, b, c, {table:#x}, q;",
+                "d:b32 p:pred",
+                lambda a, b, c, q: (value(a, b, c), combine(value(a, b, c), q)),
+            )
             t.form(f"lop3.{name}.b32 _|p, a, b, c, {table:#x}, !q;", "p:pred", lambda a, b, c, q: combine(value(a, b, c), 1 - q))
     return t
 
@@ -55,7 +59,11 @@ def shifts():
     for width in (16, 32, 64):
         random = random_of(f"shifts{width}")
         amounts = [0, 1, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 0x10000, 0x10001, 0x80000000, mask(32)]
-        rows = [(value, amount) for at, amount in enumerate(amounts) for value in (edges(width)[at % 9], random.getrandbits(width) | 1 << (width - 1))]
+        rows = [
+            (value, amount)
+            for at, amount in enumerate(amounts)
+            for value in (edges(width)[at % 9], random.getrandbits(width) | 1 << (width - 1))
+        ]
         rows += [(random.getrandbits(width), random.randrange(width)) for _ in range(10)]
         t.section("9.7.8.8 shl, 9.7.8.9 shr")
         t.rows(f"a:b{width} b:u32", rows)
@@ -101,10 +109,17 @@ def carries():
         t.form(codes(f"{borrow} subc.cc.TYPE d, a, b; {left}"), out, lambda a, b, c, k: (a - b - k, -int(a < b + k)))
         for name in names:
             value = (lambda x: signed(x, width)) if name[0] == "s" else (lambda x: x)
-            for half, part in (("lo", lambda a, b: value(a) * value(b) & mask(width)), ("hi", lambda a, b: value(a) * value(b) >> width & mask(width))):
+            for half, part in (
+                ("lo", lambda a, b: value(a) * value(b) & mask(width)),
+                ("hi", lambda a, b: value(a) * value(b) >> width & mask(width)),
+            ):
                 t.form(f"mad.{half}.cc.{name} d, a, b, c; {read}", out, lambda a, b, c, k: (part(a, b) + c, full(part(a, b) + c)))
                 t.form(f"{carry} madc.{half}.{name} d, a, b, c;", f"d:{w}", lambda a, b, c, k: part(a, b) + c + k)
-                t.form(f"{carry} madc.{half}.cc.{name} d, a, b, c; {read}", out, lambda a, b, c, k: (part(a, b) + c + k, full(part(a, b) + c + k)))
+                t.form(
+                    f"{carry} madc.{half}.cc.{name} d, a, b, c; {read}",
+                    out,
+                    lambda a, b, c, k: (part(a, b) + c + k, full(part(a, b) + c + k)),
+                )
     return t
 
 

@@ -63,13 +63,17 @@ class Table:
         self.name = name
         self.lines = [f"# Made by tools/witness/{script} from the PTX manual; docs/witness.md says how it is read."]
         self.fields, self.values = [], []
+        # The forms of the rows so far: their texts by all else, so that those with the same results stand together.
+        self.forms = {}
 
     def section(self, text):
         """The section of the manual."""
+        self.flush()
         self.lines += ["", f"section {text}"]
 
     def rows(self, fields, values):
         """Operands, `"a:u32 b:u32"`, and a tuple of their bits for each row."""
+        self.flush()
         self.fields = [field.split(":") for field in fields.split()]
         self.values = [tuple(row) if isinstance(row, (tuple, list)) else (row,) for row in values]
         self.lines += ["", f"rows {fields}"]
@@ -78,28 +82,34 @@ class Table:
 
     def form(self, code, outputs, function, needs=None, without=(), notes=()):
         """PTX (or several with the same results), its results `"d:u32"`, and the function of a row's operands that computes them."""
-        codes = [code] if isinstance(code, str) else code
-        self.lines.append("")
-        for text in codes:
-            first, *rest = text.split("\n")
-            self.lines += [f"form {first}"] + [f"  {line}" for line in rest]
-        self.head(needs, without, notes)
-        self.lines.append(f"out {outputs}")
         kinds = [field.split(":")[1] for field in outputs.split()]
         words = []
         for row in self.values:
             results = function(*row)
             results = results if isinstance(results, tuple) else (results,)
             words.append(",".join(token(value, kind) for value, kind in zip(results, kinds, strict=True)))
-        self.words(words)
+        head = tuple(self.head(needs, without, notes)) + (f"out {outputs}",)
+        codes = [code] if isinstance(code, str) else code
+        self.forms.setdefault((head, tuple(words)), []).extend(codes)
+
+    def flush(self):
+        """Writes the forms of the rows so far."""
+        for (head, words), codes in self.forms.items():
+            self.lines.append("")
+            for text in codes:
+                first, *rest = text.split("\n")
+                self.lines += [f"form {first}"] + [f"  {line}" for line in rest]
+            self.lines += head
+            self.words(words)
+        self.forms = {}
 
     def program(self, name, code, cases, shape=(), needs=None, without=(), notes=()):
         """A kernel `k(.param .u64 in, .param .u64 out)` and launches: name, input type and elements, output type and elements.
 
         `shape` has lines such as `block 32`.
         """
-        self.lines += ["", f"program {name}"]
-        self.head(needs, without, notes)
+        self.flush()
+        self.lines += ["", f"program {name}"] + self.head(needs, without, notes)
         self.lines += list(shape) + ["ptx"] + [f"  {line}" for line in code.strip("\n").split("\n")]
         for case, in_kind, given, out_kind, results in cases:
             self.lines += [f"case {case}", f"in {in_kind}"]
@@ -108,14 +118,14 @@ class Table:
             self.words([token(value, out_kind) for value in results])
 
     def head(self, needs, without, notes):
-        self.lines += [f"needs {needs}"] if needs else []
-        self.lines += [f"note {letter} {text}" for letter, text in notes]
-        self.lines += [f"without {engine} {reason}" for engine, reason in without]
+        lines = [f"needs {needs}"] if needs else []
+        return lines + [f"note {letter} {text}" for letter, text in notes] + [f"without {engine} {reason}" for engine, reason in without]
 
     def words(self, words):
         self.lines += textwrap.wrap(" ".join(words), 120, break_long_words=False, break_on_hyphens=False)
 
     def write(self, folder):
+        self.flush()
         path = pathlib.Path(folder) / f"{self.name}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(self.lines) + "\n")

@@ -1,8 +1,8 @@
 """PTX ISA 9.0, 9.7.18: video instructions. What ptxas makes of them since sm_70 is no longer the manual's in all cases
 (docs/interp-arithmetic.md lists how); there the tables have both."""
 
-from bits import clamp, edges, mask, number, random_of, signed
-from table import Differs, Table
+from bits import clamp, edges, mask, number, random_of
+from table import Differs, Table, open_
 
 SCRIPT = "video.py"
 KINDS = ("u32", "s32")
@@ -56,7 +56,7 @@ def scalars():
     """Without what ptxas makes otherwise: .sat to an unsigned word or to a part, the upper half-word, second operations without .sat."""
     t = Table("video/scalar", SCRIPT)
     t.section("9.7.18.1 vadd, vsub, vabsdiff, vmin, vmax")
-    t.rows("a:b32 b:b32 c:b32", rows("scalars"))
+    t.rows("a:b32 b:b32 c:b32", rows("scalars", 18))
     turn = 0
     for name, operation in BASIC.items():
         for d in KINDS:
@@ -77,12 +77,17 @@ def scalars():
     t.section("9.7.18.2 vshl, vshr")
     random = random_of("shifts")
     amounts = [0, 1, 4, 15, 31, 32, 33, 63, 255, 256, 0x80000000, mask(32)]
-    t.rows("a:b32 b:b32 c:b32", [(random.getrandbits(32), b, random.getrandbits(32)) for b in amounts] + [(0x80000001, 3, 5), (0x7FFFFFFF, 31, 0), (mask(32), 33, 9)])
+    t.rows(
+        "a:b32 b:b32 c:b32",
+        [(random.getrandbits(32), b, random.getrandbits(32)) for b in amounts]
+        + [(0x80000001, 3, 5), (0x7FFFFFFF, 31, 0), (mask(32), 33, 9)],
+    )
     for name in ("vshl", "vshr"):
         for d in KINDS:
             for x in KINDS:
                 for mode in ("clamp", "wrap"):
                     for p in ("", ".b1", ".h1"):
+
                         def shifted(a, b):
                             amount = min(b, 32) if mode == "clamp" else b & 31
                             value = part(a, x, p)
@@ -91,8 +96,15 @@ def scalars():
                         t.form(f"{name}.{d}.{x}.u32.{mode} d, a{p}, b;", "d:b32", lambda a, b, c: shifted(a, b))
                         t.form(f"{name}.{d}.{x}.u32.{mode}.add d, a{p}, b, c;", "d:b32", lambda a, b, c: shifted(a, b) + c)
     t.section("9.7.18.4 vset")
-    t.rows("a:b32 b:b32 c:b32", rows("vset"))
-    tests = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b}
+    t.rows("a:b32 b:b32 c:b32", rows("vset", 16))
+    tests = {
+        "eq": lambda a, b: a == b,
+        "ne": lambda a, b: a != b,
+        "lt": lambda a, b: a < b,
+        "le": lambda a, b: a <= b,
+        "gt": lambda a, b: a > b,
+        "ge": lambda a, b: a >= b,
+    }
     turn = 0
     for name, test in tests.items():
         for x in KINDS:
@@ -103,6 +115,58 @@ def scalars():
                 t.form(f"vset.{x}.{y}.{name} d, a{p}, b{q};", "d:b32", lambda a, b, c: value(a, b))
                 t.form(f"vset.{x}.{y}.{name}.add d, a{p}, b{q}, c;", "d:b32", lambda a, b, c: value(a, b) + c)
                 t.form(f"vset.{x}.{y}.{name} d{r}, a{p}, b{q}, c;", "d:b32", lambda a, b, c: merge(value(a, b), r, c))
+    return t
+
+
+WRAPS = ("s", "ptxas's code keeps .sat to an unsigned word from below only; what is above wraps")
+TURNS = ("p", "ptxas's code makes of what is below the range of a byte or half-word the greatest value")
+UPPER = ("h", "ptxas's code takes the upper half-word of the result for d.h1")
+SIGNED = ("m", "before .min and .max ptxas's code takes 32 bits as a signed number, also for an unsigned result")
+WIDTH = ("w", "the manual does not say how many bits a sum has that is beyond 32 of them")
+
+
+def differing():
+    """What ptxas makes otherwise than the manual has it: both results."""
+    t = Table("video/differing", SCRIPT)
+    t.section("9.7.18.1 vadd, vsub, vabsdiff, vmin, vmax")
+    t.rows("a:b32 b:b32 c:b32", rows("differing", 16))
+    turn = 0
+    for name, operation in BASIC.items():
+        for d in KINDS:
+            for x in KINDS:
+                for y in KINDS:
+                    turn += 1
+                    p, q = SELECTORS[turn % 7], SELECTORS[turn // 2 % 7]
+                    text = f"{name}.{d}.{x}.{y}"
+                    value = lambda a, b: operation(part(a, x, p), part(b, y, q))
+                    t.form(f"{text}.add d, a{p}, b{q}, c;", "d:b32", lambda a, b, c: value(a, b) + c)
+                    if d == "u32":
+                        sat = lambda a, b, c: Differs(clamp(value(a, b), d), max(value(a, b), 0) & mask(32))
+                        t.form(f"{text}.sat d, a{p}, b{q};", "d:b32", sat, notes=[WRAPS])
+                    upper = lambda a, b, c: Differs(merge(value(a, b), ".h1", c), merge(value(a, b) >> 16, ".h1", c))
+                    t.form(f"{text} d.h1, a{p}, b{q}, c;", "d:b32", upper, notes=[UPPER])
+                    r = (".b0", ".b1", ".b2", ".b3", ".h0")[turn % 5]
+
+                    def to_part(a, b, c):
+                        manual, low = saturate(value(a, b), d, r), saturate(-(1 << 40), d, r)
+                        made = saturate(1 << 40, d, r) if value(a, b) < low else manual
+                        return Differs(merge(manual, r, c), merge(made, r, c))
+
+                    t.form(f"{text}.sat d{r}, a{p}, b{q}, c;", "d:b32", to_part, notes=[TURNS])
+                    if name not in ("vadd", "vsub"):
+                        continue
+                    op = ("min", "max")[turn % 2]
+
+                    def extreme(a, b, c):
+                        exact = value(a, b)
+                        if number(exact, d) != exact:
+                            return open_("w")
+                        made, other = number(exact, "s32") & mask(64), number(c, d) & mask(64)
+                        if d == "s32":
+                            return second(op, exact, c, d)
+                        return Differs(second(op, exact, c, d), {"min": min, "max": max}[op](made, other))
+
+                    t.form(f"{text}.{op} d, a{p}, b{q}, c;", "d:b32", extreme, notes=[SIGNED, WIDTH])
     return t
 
 
@@ -134,6 +198,8 @@ def vmad():
                         first, third = ("-a" if negate == "a" else "a"), ("-c" if negate == "c" else "c")
                         po = ".po" if negate == "po" else ""
                         t.form(f"vmad.{d}.{x}.{y}{po}{scale} d, {first}{p}, b{q}, {third};", "d:b32", manual)
+                        saturated = lambda a, b, c: clamp(manual(a, b, c), "s32")
+                        t.form(f"vmad.{d}.{x}.{y}{po}.sat{scale} d, {first}{p}, b{q}, {third};", "d:b32", saturated)
     return t
 
 
@@ -153,20 +219,29 @@ PARALLEL = {**BASIC, "vavrg": lambda a, b: average(a + b)}
 def parallel(lanes):
     size = 32 // lanes
     t = Table(f"video/by_{lanes}", SCRIPT)
-    t.section(f"9.7.18.{5 if lanes == 2 else 7} vadd{lanes}, vsub{lanes}, vavrg{lanes}, vabsdiff{lanes}, vmin{lanes}, vmax{lanes}, vset{lanes}")
-    t.rows("a:b32 b:b32 c:b32", rows(f"parallel {lanes}", 22))
+    t.section(
+        f"9.7.18.{5 if lanes == 2 else 7} vadd{lanes}, vsub{lanes}, vavrg{lanes}, vabsdiff{lanes}, vmin{lanes}, vmax{lanes}, vset{lanes}"
+    )
+    t.rows("a:b32 b:b32 c:b32", rows(f"parallel {lanes}", 16))
     letter = "h" if lanes == 2 else "b"
     firsts = ("10", "32", "01", "20") if lanes == 2 else ("3210", "7654", "5230", "0123")
     seconds = ("32", "10", "13", "22") if lanes == 2 else ("7654", "3210", "1670", "4444")
     masks = ("", "0", "1", "10") if lanes == 2 else ("", "0", "210", "31", "3210")
-    tests = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b}
+    tests = {
+        "eq": lambda a, b: a == b,
+        "ne": lambda a, b: a != b,
+        "lt": lambda a, b: a < b,
+        "le": lambda a, b: a <= b,
+        "gt": lambda a, b: a > b,
+        "ge": lambda a, b: a >= b,
+    }
     turn = 0
 
     def forms(text, operation, d, x, y, sat, adds):
         nonlocal turn
         turn += 1
         p, q, m = firsts[turn % 4], seconds[turn // 2 % 4], masks[turn % len(masks)]
-        written = m or "3210"[4 - lanes:]
+        written = m or "3210"[4 - lanes :]
 
         def results(a, b, c):
             values = [operation(u, v) for u, v in zip(chosen(a, b, p, x, size), chosen(a, b, q, y, size))]
@@ -196,4 +271,4 @@ def parallel(lanes):
 
 
 def tables():
-    return [scalars(), vmad(), parallel(2), parallel(4)]
+    return [scalars(), differing(), vmad(), parallel(2), parallel(4)]

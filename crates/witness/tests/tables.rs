@@ -7,6 +7,7 @@ use oriole_cubin::Target;
 use oriole_prerequisites::is_thorough;
 use oriole_witness::{Engine, Except, Form, Kernel, Operands, Program, Table, run, tables};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The targets that a table can run on.
@@ -55,9 +56,9 @@ fn seed() -> usize {
 
 fn modules(table: &Table) -> Vec<Module> {
     let mut modules = Vec::new();
-    let mut runs: Vec<&[Form]> = table.forms.chunk_by(|a, b| a.needs == b.needs).collect();
-    runs.retain(|run| !run.is_empty());
-    for forms in runs {
+    let mut runs: BTreeMap<String, Vec<&Form>> = BTreeMap::new();
+    table.forms.iter().for_each(|form| runs.entry(form.needs.to_string()).or_default().push(form));
+    for forms in runs.values() {
         let targets = targets(|target| forms[0].needs.met_by(target));
         for constants in [false, true] {
             let mut jobs: Vec<Job> = forms
