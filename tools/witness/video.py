@@ -119,7 +119,7 @@ def scalars():
 
 
 WRAPS = ("s", "ptxas's code keeps .sat to an unsigned word from below only; what is above wraps")
-TURNS = ("p", "ptxas's code makes of what is below the range of a byte or half-word the greatest value")
+TURNS = ("p", "ptxas's code makes of a negative number the greatest value of a byte or half-word, too")
 UPPER = ("h", "ptxas's code takes the upper half-word of the result for d.h1")
 SIGNED = ("m", "before .min and .max ptxas's code takes 32 bits as a signed number, also for an unsigned result")
 WIDTH = ("w", "the manual does not say how many bits a sum has that is beyond 32 of them")
@@ -148,8 +148,9 @@ def differing():
                     r = (".b0", ".b1", ".b2", ".b3", ".h0")[turn % 5]
 
                     def to_part(a, b, c):
-                        manual, low = saturate(value(a, b), d, r), saturate(-(1 << 40), d, r)
-                        made = saturate(1 << 40, d, r) if value(a, b) < low else manual
+                        manual = saturate(value(a, b), d, r)
+                        greatest = saturate(1 << 40, d, r)
+                        made = value(a, b) if 0 <= value(a, b) <= greatest else greatest
                         return Differs(merge(manual, r, c), merge(made, r, c))
 
                     t.form(f"{text}.sat d{r}, a{p}, b{q}, c;", "d:b32", to_part, notes=[TURNS])
