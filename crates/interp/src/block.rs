@@ -192,6 +192,7 @@ fn identity(block: u64, cluster_rank: u32, warp: u32, machine: &Machine<'_>) -> 
         warp,
         cluster_rank,
         dynamic_shared: machine.dynamic_shared,
+        architecture: machine.architecture,
         shared_base: machine.shared_base,
         shared_end: machine.shared_end,
     }

@@ -25,7 +25,7 @@ pub(crate) struct Function<'m> {
     pub(crate) slots: u32,
     /// Bytes of a frame in local memory: `.local` variables and `.param` places.
     pub(crate) frame: u32,
-    /// Bytes of static `.shared` variables, those of the module included.
+    /// Of a kernel: where dynamic shared memory begins, behind the `.shared` variables that it reaches.
     pub(crate) shared: u32,
     /// Where arguments go.
     pub(crate) params: Vec<Parameter>,

@@ -20,6 +20,8 @@ pub(crate) struct Identity {
     pub(crate) cluster_rank: u32,
     /// Address of dynamic shared memory.
     pub(crate) dynamic_shared: u32,
+    /// The number in the target's name.
+    pub(crate) architecture: u32,
     /// First address of shared memory that variables may have.
     pub(crate) shared_base: u32,
     /// End of shared memory.

@@ -148,12 +148,7 @@ impl<'m> Interpreter<'m> {
         self.place_variables(memory);
         let heap = self.functions.iter().any(|function| function.name == "malloc");
         let heap = heap.then(|| Heap::new(memory, Heap::DEFAULT_SIZE));
-        /// The alignment that CUDA gives dynamic shared memory.
-        const DYNAMIC_ALIGNMENT: u32 = 128;
-        let dynamic_shared = match launch.shared_bytes {
-            0 => function.shared.next_multiple_of(16),
-            _ => function.shared.next_multiple_of(DYNAMIC_ALIGNMENT),
-        };
+        let dynamic_shared = function.shared;
         let machine = Machine {
             functions: &self.functions,
             kernel: number as u32,
@@ -164,6 +159,7 @@ impl<'m> Interpreter<'m> {
                 address_bytes: self.module.address_size / 8,
             },
             is_cluster: cluster != [1; 3] || required.is_some(),
+            architecture: layout::architecture(self.module),
             shared_base: self.layout.shared_base,
             dynamic_shared,
             shared_end: dynamic_shared + launch.shared_bytes,

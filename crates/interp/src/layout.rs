@@ -1,7 +1,9 @@
 //! Where the variables and functions of a module are.
 
+mod shared;
+
 use crate::space::CONSTANT_WINDOW;
-use oriole_ptx::ast::{Init, Item, Linkage, Module, Name, Space, Statement, Variable};
+use oriole_ptx::ast::{Init, Linkage, Module, Name, Space, Statement, Variable};
 use rustc_hash::FxHashMap;
 
 /// Address of the module's first global variable.
@@ -15,8 +17,6 @@ const RESERVED_SHARED: u32 = 1024;
 const MOST_GLOBAL: u64 = 1 << 30;
 /// The most that `.const` variables may take: the size of their window.
 const MOST_CONSTANT: u64 = 1 << 24;
-/// The most that `.shared` variables may take: far more than a block of any target has.
-const MOST_SHARED: u64 = 1 << 22;
 
 /// Address of function number `number`.
 pub(crate) fn function_address(number: u32) -> u64 {
@@ -84,9 +84,7 @@ pub(crate) struct Layout {
     pub(crate) constants: Vec<u8>,
     /// First address of shared variables.
     pub(crate) shared_base: u32,
-    /// End of the shared variables of the module and its device functions.
-    pub(crate) shared: u64,
-    /// End of the shared variables of each kernel, by the index of its item.
+    /// Where dynamic shared memory begins for each kernel, behind its variables, by the index of its item.
     pub(crate) kernels: FxHashMap<usize, u64>,
 }
 
@@ -114,71 +112,50 @@ impl Layout {
     /// Lays a module out; gives the variables in global and constant memory too, whose first contents are still zero.
     pub(crate) fn new(module: &Module) -> Result<(Layout, Vec<&Variable>), LayoutError> {
         let shared_base = if architecture(module) >= 90 { RESERVED_SHARED } else { 0 };
-        let mut layout = Layout { shared_base, shared: u64::from(shared_base), ..Layout::default() };
+        let mut layout = Layout { shared_base, ..Layout::default() };
+        shared::place(module, &mut layout)?;
         let mut filled = Vec::new();
-        for variable in module.variables() {
-            layout.place(module, variable, None, &mut filled)?;
-        }
-        // A kernel's own shared variables share their addresses with those of the other kernels.
-        let functions = || {
-            module.items.iter().enumerate().filter_map(|(index, item)| match item {
-                Item::Function(function) => Some((index, function)),
-                _ => None,
-            })
-        };
-        for (_, function) in functions().filter(|(_, function)| !function.is_entry) {
-            for variable in function.body.iter().flat_map(variables) {
-                layout.place(module, variable, None, &mut filled)?;
-            }
-        }
-        for (index, kernel) in functions().filter(|(_, function)| function.is_entry) {
-            let mut end = layout.shared;
-            for variable in kernel.body.iter().flat_map(variables) {
-                layout.place(module, variable, Some(&mut end), &mut filled)?;
-            }
-            layout.kernels.insert(index, end);
+        let bodies = module.functions().filter_map(|function| function.body.as_ref());
+        for variable in module.variables().chain(bodies.flat_map(variables)) {
+            layout.place(module, variable, &mut filled)?;
         }
         Ok((layout, filled))
     }
 
+    /// Places a variable in global or constant memory.
     fn place<'m>(
         &mut self,
         module: &Module,
         variable: &'m Variable,
-        shared: Option<&mut u64>,
         filled: &mut Vec<&'m Variable>,
     ) -> Result<(), LayoutError> {
         let Some(name) = variable.name else { return Ok(()) };
-        let text = module.text(name);
-        let too_large = || LayoutError(format!("variable '{text}' does not fit into its memory"));
-        let size = variable_size(variable).ok_or_else(too_large)?;
-        let is_open = variable.linkage == Linkage::Extern;
-        let home = match variable.space {
-            Space::Shared if is_open || variable.dims.contains(&None) => Home::DynamicShared,
-            Space::Shared => {
-                let end = shared.unwrap_or(&mut self.shared);
-                let start = place_after(*end, variable, size, MOST_SHARED).ok_or_else(too_large)?;
-                *end = start + size;
-                Home::Shared(start)
-            }
+        let too_large = || too_large(module, name);
+        let (home, size) = match variable.space {
             // Another module's: known only to those who link.
-            Space::Global | Space::Const if is_open => return Ok(()),
+            Space::Global | Space::Const if variable.linkage == Linkage::Extern => return Ok(()),
             Space::Global => {
+                let size = variable_size(variable).ok_or_else(too_large)?;
                 let start = grow(&mut self.global, variable, size, MOST_GLOBAL).ok_or_else(too_large)?;
-                Home::Global(GLOBAL_BASE + start)
+                (Home::Global(GLOBAL_BASE + start), size)
             }
             Space::Const => {
-                Home::Constant(grow(&mut self.constants, variable, size, MOST_CONSTANT).ok_or_else(too_large)?)
+                let size = variable_size(variable).ok_or_else(too_large)?;
+                let start = grow(&mut self.constants, variable, size, MOST_CONSTANT).ok_or_else(too_large)?;
+                (Home::Constant(start), size)
             }
             _ => return Ok(()),
         };
-        if matches!(home, Home::Global(_) | Home::Constant(_)) {
-            self.statics.push(Static { name: text.to_owned(), home, size });
-            filled.push(variable);
-        }
+        self.statics.push(Static { name: module.text(name).to_owned(), home, size });
+        filled.push(variable);
         self.homes.insert(key(name), home);
         Ok(())
     }
+}
+
+/// A variable has no room.
+fn too_large(module: &Module, name: Name) -> LayoutError {
+    LayoutError(format!("variable '{}' does not fit into its memory", module.text(name)))
 }
 
 /// Size in bytes; an open dimension is as long as the initial value.

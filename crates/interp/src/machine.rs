@@ -14,6 +14,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) resources: Resources<'a>,
     /// Launched as a cluster: its shape was given, by the kernel or by the launch.
     pub(crate) is_cluster: bool,
+    /// The number in the target's name.
+    pub(crate) architecture: u32,
     /// First address of shared memory that variables may have.
     pub(crate) shared_base: u32,
     /// Address of dynamic shared memory.

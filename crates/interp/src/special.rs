@@ -5,8 +5,44 @@ use oriole_ptx::ast::SpecialReg;
 
 /// Block `b` runs on multiprocessor `b` modulo this; `%nsmid`.
 const MULTIPROCESSORS: u64 = 108;
-/// Warps that a multiprocessor has room for; `%nwarpid`.
-const WARP_SLOTS: u32 = 64;
+/// Shared memory is given out in multiples of this many bytes, on all targets here (PTX manual, `%total_smem_size`).
+const SHARED_UNIT: u32 = 128;
+
+/// Warps that a multiprocessor has room for, `%nwarpid`: the CUDA programming guide's table of compute capabilities.
+fn warp_slots(architecture: u32) -> u32 {
+    match architecture {
+        75 => 32,
+        86..=89 | 110..=121 => 48,
+        _ => 64,
+    }
+}
+
+/// The part of a block's shared memory that the system keeps.
+struct Reserved {
+    /// Its first address.
+    begin: u32,
+    /// Where it ends.
+    end: u32,
+    /// What in it code may use, `%reserved_smem_offset_0`.
+    first: u32,
+}
+
+impl Reserved {
+    /// As ptxas's code finds them: from sm_90 on below the program's variables, before that behind its memory, where this
+    /// machine keeps nothing.
+    fn of(id: &Identity) -> Reserved {
+        match id.architecture {
+            100.. => Reserved { begin: 0, end: id.shared_base, first: 0x40 },
+            90..100 => Reserved { begin: 0, end: id.shared_base, first: 0 },
+            _ => Reserved { begin: total_shared(id), end: total_shared(id), first: total_shared(id) },
+        }
+    }
+}
+
+/// Bytes that the program has of its block's shared memory.
+fn total_shared(id: &Identity) -> u32 {
+    (id.shared_end - id.shared_base).next_multiple_of(SHARED_UNIT)
+}
 
 /// What special register `register` holds in one lane; `part` is the component of those that are
 /// vectors, `clock` what the clocks say. Performance counters and `%envreg` are zero, as is the fourth component.
@@ -33,7 +69,7 @@ pub(crate) fn read(register: SpecialReg, part: u8, id: &Identity, lane: usize, c
         IsExplicitCluster => u64::from(id.launch.is_cluster),
         Laneid => lane as u64,
         Warpid => u64::from(id.warp),
-        Nwarpid => u64::from(WARP_SLOTS),
+        Nwarpid => u64::from(warp_slots(id.architecture)),
         Smid => id.block % MULTIPROCESSORS,
         Nsmid => MULTIPROCESSORS,
         LanemaskEq => u64::from(bit),
@@ -43,9 +79,12 @@ pub(crate) fn read(register: SpecialReg, part: u8, id: &Identity, lane: usize, c
         LanemaskGe => u64::from(!lower),
         Clock | Clock64 | Globaltimer | GlobaltimerLo => clock,
         ClockHi | GlobaltimerHi => clock >> 32,
-        TotalSmemSize | AggrSmemSize => u64::from(id.shared_end),
+        TotalSmemSize => u64::from(total_shared(id)),
+        AggrSmemSize => u64::from(id.shared_base + total_shared(id)),
         DynamicSmemSize => u64::from(id.launch.dynamic),
-        ReservedSmemOffsetEnd | ReservedSmemOffsetCap => u64::from(id.shared_base),
+        ReservedSmemOffsetBegin => u64::from(Reserved::of(id).begin),
+        ReservedSmemOffsetEnd | ReservedSmemOffsetCap => u64::from(Reserved::of(id).end),
+        ReservedSmemOffset0 => u64::from(Reserved::of(id).first),
         _ => 0,
     }
 }

@@ -121,6 +121,8 @@ pub struct Bank0 {
     /// Bytes of shared memory that the system reserves in the block, 32 bits: `%total_smem_size`
     /// is `SR_SMEMSZ` less this.
     pub reserved_shared_size: Option<u16>,
+    /// `%reserved_smem_offset_end`, where the system's part of shared memory ends, and `%reserved_smem_offset_1`: 32 bits each.
+    pub reserved_shared_offsets: Option<[u16; 2]>,
     /// Descriptor that global-memory accesses name, 64 bits (loaded to a uniform pair).
     pub global_descriptor: Option<u16>,
     /// Addresses of the tables of properties that `txq` and `suq` read, 64 bits each: of textures, of
@@ -187,6 +189,7 @@ const AMPERE_BANK0: Bank0 = Bank0 {
     envreg: [0x88, 0x8c, 0x90],
     nsmid: 0x10c,
     reserved_shared_size: Some(0x114),
+    reserved_shared_offsets: Some([0x120, 0x124]),
     global_descriptor: Some(0x118),
     property_tables: [0x70, 0x78, 0x80],
     samplers_apart: false,
@@ -197,8 +200,13 @@ const AMPERE_BANK0: Bank0 = Bank0 {
 };
 
 /// Turing's, which Volta shares: that of Ampere without a descriptor and a reserved part of shared memory.
-const TURING_BANK0: Bank0 =
-    Bank0 { parameter_end: Some(0x114), reserved_shared_size: None, global_descriptor: None, ..AMPERE_BANK0 };
+const TURING_BANK0: Bank0 = Bank0 {
+    parameter_end: Some(0x114),
+    reserved_shared_size: None,
+    reserved_shared_offsets: None,
+    global_descriptor: None,
+    ..AMPERE_BANK0
+};
 
 const HOPPER_BANK0: Bank0 = Bank0 {
     ntid: [0x0, 0x4, 0x8],
@@ -216,6 +224,7 @@ const HOPPER_BANK0: Bank0 = Bank0 {
     envreg: [0x40, 0x44, 0x48],
     nsmid: 0x10c,
     reserved_shared_size: Some(0x114),
+    reserved_shared_offsets: Some([0x68, 0x6c]),
     global_descriptor: Some(0x208),
     property_tables: [0xf0, 0xf8, 0x100],
     samplers_apart: true,
@@ -250,6 +259,7 @@ const BLACKWELL_BANK0: Bank0 = Bank0 {
     envreg: [0x250, 0x254, 0x258],
     nsmid: 0x2d0,
     reserved_shared_size: Some(0x16c),
+    reserved_shared_offsets: Some([0x278, 0x27c]),
     global_descriptor: Some(0x358),
     property_tables: [0x150, 0x158, 0x160],
     samplers_apart: true,

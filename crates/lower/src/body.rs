@@ -6,12 +6,12 @@ use crate::error::{LowerError, Lowered, unsupported};
 use crate::function::scope::{Binding, ParamVar};
 use crate::function::{FnLower, bindings, descriptor, destinations, finish, frame, param_words, params, sources};
 use crate::module::context::ModuleCx;
-use crate::module::names;
 use crate::{abi, dispatch};
 use oriole_ori::{Attributes, Function, FunctionKind, Guard, Inst, LocId, Operand, SourceLoc};
 use oriole_ptx::ast::{
     self, FunctionDirective, Instruction, Name, RegisterDecl, Space, Statement, TargetList, Variable,
 };
+use oriole_ptx::mentions;
 
 /// Lowers one function. `ast` is the module that it stands in: the user's or one of the library's.
 pub(crate) fn lower_function<'a>(
@@ -55,7 +55,7 @@ fn begin<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast::Function) -> Lowered {
     *cx.func.attributes_mut() = Attributes { shared_bytes, ..attributes_of(function) };
     if let Some(body) = &function.body {
         let (mut calls, mut moves) = (Vec::new(), false);
-        names::instructions(body, &mut |instruction| {
+        mentions::instructions(body, &mut |instruction| {
             calls.extend(instruction.call());
             moves |= moves_stack(instruction);
         });
@@ -227,7 +227,7 @@ fn guard_of(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Opti
 /// Makes the registers that the instruction names first, so that they are no temporaries of it.
 fn make_registers(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mut made = Ok(());
-    names::of_instruction(instruction, &mut |name| {
+    mentions::of_instruction(instruction, &mut |name| {
         if made.is_ok() {
             made = bindings::binding(cx, name).map(|_| ());
         }

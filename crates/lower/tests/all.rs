@@ -8,5 +8,6 @@ mod forms;
 mod kernels;
 mod library;
 mod library_model;
+mod modifiers;
 mod multiplier;
 mod tensor;

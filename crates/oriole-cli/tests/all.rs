@@ -18,6 +18,7 @@ mod kernels;
 mod launch;
 mod levels;
 mod limits;
+mod limits_of_chips;
 mod manual;
 mod memcheck;
 mod memcheck_seeds;

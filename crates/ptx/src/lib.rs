@@ -10,6 +10,7 @@ mod check;
 pub mod diag;
 mod grammar;
 mod lexer;
+pub mod mentions;
 mod parse;
 mod print;
 pub mod scope;

@@ -254,11 +254,17 @@ pub(crate) fn fill_bank0(banks: &mut crate::constant::ConstantBanks, entry: &Ent
     if let Some(offset) = layout.reserved_shared_size {
         put(offset, &arch.sm().shared_base.to_le_bytes());
     }
+    let all_shared = (entry.shared_size as u32).next_multiple_of(arch.sm().shared_allocation_unit);
+    if let Some([end, _]) = layout.reserved_shared_offsets {
+        // Where the system's part lies behind the program's, this machine keeps nothing.
+        let reserved_end = if arch.sm().shared_base > 0 { arch.sm().shared_base } else { all_shared };
+        put(end, &reserved_end.to_le_bytes());
+    }
     if let Some(cluster) = &layout.cluster {
         let shape = launch.cluster;
         put(cluster.explicit, &u32::from(entry.is_cluster).to_le_bytes());
         put(cluster.nctarank, &shape.iter().product::<u32>().to_le_bytes());
-        let aggregate = shape.iter().product::<u32>().saturating_mul(entry.shared_size as u32);
+        let aggregate = shape.iter().product::<u32>().saturating_mul(all_shared);
         put(cluster.aggregate_shared_limit, &aggregate.to_le_bytes());
         for (axis, &size) in shape.iter().enumerate() {
             put(cluster.nctaid[axis], &size.to_le_bytes());

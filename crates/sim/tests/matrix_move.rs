@@ -1,5 +1,4 @@
-//! `ldmatrix`, `stmatrix` and `movmatrix`, compiled by ptxas, against the tables of the PTX manual, and of CUTLASS
-//! (`copy_traits_sm100.hpp`) for matrices of bytes. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
+//! `ldmatrix`, `stmatrix` and `movmatrix`, compiled by ptxas, against the tables of the PTX manual. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
 
 use crate::ptxas;
 
@@ -48,19 +47,16 @@ fn columns(lane: usize, r: usize, b: usize) -> (usize, usize) {
     (8 * r + 2 * (lane % 4) + b / 2, 2 * (lane / 4) + b % 2)
 }
 
-/// `SM100_U8x8_LDSM_T` and `SM100_U8x16_LDSM_T`: a byte has coordinate `256 t + 8 g + 128 b0 + 64 b1 + 1024 r` in bits; thread
-/// `q` gives the address of the row with coordinate `128 q0 + 1024 q1 + 256 (q / 4)`, that of the second matrix 2048 on.
+/// Transposed, sixteen rows of sixteen bytes: a thread has four bytes of column `lane / 4` in one register, of the
+/// column eight on in the next. What `mma` takes as two B of 32 rows and 8 columns, each in rows of 16 bytes.
 fn tall(lane: usize, r: usize, b: usize) -> (usize, usize) {
-    let coordinate = 256 * (lane % 4) + 8 * (lane / 4) + 128 * (b % 2) + 64 * (b / 2) + 1024 * r;
-    let (row, byte) = (coordinate / 128, coordinate % 128 / 8);
-    let thread = row % 2 + row / 8 % 2 * 2 + row / 2 % 4 * 4 + row / 16 * 16;
-    (thread, byte)
+    (16 * (r / 2) + 4 * (lane % 4) + b, lane / 4 + 8 * (r % 2))
 }
 
-/// `SM100_U8x4_STSM_T` and its likes: the same coordinates, rows in the order of threads.
+/// Transposed, eight rows of sixteen bytes, each a column of a matrix whose rows are those of the sums of `mma`: a thread
+/// has two bytes of row `lane / 4` and two of the row eight on.
 fn short(lane: usize, r: usize, b: usize) -> (usize, usize) {
-    let coordinate = 256 * (lane % 4) + 8 * (lane / 4) + 128 * (b % 2) + 64 * (b / 2) + 1024 * r;
-    (coordinate / 128, coordinate % 128 / 8)
+    (8 * r + 2 * (lane % 4) + b % 2, lane / 4 + 8 * (b / 2))
 }
 
 /// `count` registers as PTX lists them.

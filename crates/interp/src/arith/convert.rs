@@ -84,12 +84,22 @@ fn float_to_float(
     // The manual flushes the source of `cvt.ftz.f16.f32` too; ptxas's code does not.
     let (ftz_source, ftz_result) =
         (ftz && source == Format::F32 && format != Format::F16, ftz && format == Format::F32);
+    // Nothing to do: even a signalling NaN stays as it is. Halves go through an addition.
+    let moves = source == format && matches!(format, Format::F32 | Format::F64);
+    if moves && !integral && !ftz && finish == Finish::Nothing {
+        return Ok(Arithmetic::function(to, [from], |[a]| a));
+    }
     Ok(Arithmetic::function(to, [from], move |[a]| {
         let a = if ftz_source { source.flushed(a) } else { a };
         if source.is_nan(a) {
-            let widened = ftz && matches!((source, format), (Format::F32, Format::F64) | (Format::Bf16, Format::F32));
-            let a = if widened { source.nan() } else { a };
-            return finish.apply(format, nan(format, source, a));
+            return finish.apply(
+                format,
+                match source {
+                    Format::Bf16 if ftz => format.nan(),
+                    Format::F32 if ftz => nan(format, source, source.nan()),
+                    _ => nan(format, source, a),
+                },
+            );
         }
         let value = source.decode(a);
         let value = if integral { value.round_to_integral(round).value } else { value };
@@ -107,15 +117,15 @@ fn flushed(format: Format, value: Quad, round: Round, result: Bits) -> Bits {
     if format.magnitude(scaled) < least { result & format.sign() } else { result }
 }
 
-/// The NaN that a conversion gives: between f32 and f64 sign and payload stay, as far as they fit; from
-/// and to halves it is the one NaN, in f64 that of f32. `cvt.f32.bf16` moves the bits.
+/// The NaN that a conversion gives: between f32 and f64, and from f64 to an integral f64, sign and payload stay, as far as
+/// they fit; from and to halves, and from f32 to f32, it is the one NaN, in f64 that of f32. `cvt.f32.bf16` moves the bits.
 fn nan(format: Format, source: Format, a: Bits) -> Bits {
     let sign = if a & source.sign() == 0 { 0 } else { format.sign() };
     match (source, format) {
         (Format::F32, Format::F64) => sign | format.infinity() | 1 << 51 | low(a, 23) << 29,
         (Format::F64, Format::F32) => sign | format.infinity() | 1 << 22 | low(a, 52) >> 29,
         (Format::F64, Format::F64) => a | 1 << 51,
-        (Format::Bf16, Format::F32) if a != Format::Bf16.nan() => a << 16,
+        (Format::Bf16, Format::F32) => a << 16,
         (Format::F16 | Format::Bf16, Format::F64) => nan(format, Format::F32, Format::F32.nan()),
         _ => format.nan(),
     }

@@ -2,6 +2,7 @@
 //! `cvt.pack`.
 
 use oriole_ptx::ast::{Instruction, Rounding, ScalarType, TypeClass, Word};
+use rustc_apfloat::ieee::Quad;
 use rustc_apfloat::{Float, Round};
 use smallvec::{SmallVec, smallvec};
 
@@ -189,15 +190,16 @@ fn power_of_two(to: Format, source: Bits) -> Bits {
     to.encode(Format::F32.decode(single), Round::NearestTiesToEven)
 }
 
-/// Rounds away from zero where the random bits, added to the highest of the lost ones, carry.
+/// Rounds away from zero where the random bits, added to the highest of the lost ones, carry; from the greatest finite
+/// number that is to infinity.
 fn randomly(from: Format, to: Format, source: Bits, (random, count): (Bits, u32)) -> Bits {
     let exact = from.decode(source);
     let truncated = to.encode(exact, Round::TowardZero);
-    if !exact.is_finite() || to.magnitude(truncated) >= to.largest() {
-        return to.encode(exact, Round::NearestTiesToEven);
+    let carries = !exact.is_finite() || (lost_fraction(to, exact, truncated, count) + random) >> count != 0;
+    match to.magnitude(truncated) >= to.largest() {
+        true if carries => to.encode(Quad::INFINITY.copy_sign(exact), Round::NearestTiesToEven),
+        _ => truncated + Bits::from(carries),
     }
-    let lost = lost_fraction(to, exact, truncated, count);
-    truncated + ((lost + random) >> count)
 }
 
 /// `cvt.pack.sat`: `a` above `b`, saturated; narrower results shift `c` up to make room.

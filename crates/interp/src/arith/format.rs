@@ -206,10 +206,14 @@ fn narrow<S: Semantics>(value: Quad, round: Round) -> Bits {
 }
 
 /// How far beyond `truncated` (in `format`) the value `exact` lies, in units of 2^-`count` of the last
-/// place of `truncated`, towards zero.
+/// place of `truncated`, towards zero. Beyond the greatest finite number places are as wide as below it.
 pub(super) fn lost_fraction(format: Format, exact: Quad, truncated: Bits, count: u32) -> Bits {
-    let below = format.decode(format.magnitude(truncated));
-    let step = format.decode(format.magnitude(truncated) + 1) - below;
+    let magnitude = format.magnitude(truncated);
+    let below = format.decode(magnitude);
+    let step = match magnitude < format.largest() {
+        true => format.decode(magnitude + 1) - below,
+        false => below - format.decode(magnitude - 1),
+    };
     let lost = (exact.abs() - below).value / step.value;
     lost.value.scalbn(count as i32).to_u128(32).value
 }

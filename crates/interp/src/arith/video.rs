@@ -87,13 +87,11 @@ impl Part {
     }
 
     /// `.sat` for this part of the result. A part of a register takes what is out of range, on either
-    /// side, as its greatest value; an unsigned word is kept from below only, but after `vshl`, where 34
-    /// bits of the result are looked at.
-    fn saturated(self, result: i128, signed: bool, shifted_left: bool) -> i128 {
-        let result = if shifted_left { number(low(result as Bits, 34), 34, true) } else { result };
+    /// side, as its greatest value; an unsigned word is kept from below only.
+    fn saturated(self, result: i128, signed: bool) -> i128 {
         match (self.width, signed) {
-            (32, false) if !shifted_left => result.max(0),
-            (32, _) => saturated(result, 32, signed),
+            (32, false) => result.max(0),
+            (32, true) => saturated(result, 32, true),
             _ if result < 0 => saturated(i128::MAX, self.width, signed),
             _ => saturated(result, self.width, signed),
         }
@@ -114,17 +112,18 @@ fn scalar(inst: &Instruction, operation: Operation) -> Result<Arithmetic, Unsupp
     };
     let signed = d_type.is_signed();
     let sat = inst.has(Word::Sat);
-    let shifted_left = inst.opcode == Opcode::Vshl;
-    let sum = matches!(inst.opcode, Opcode::Vadd | Opcode::Vsub);
+    // Sums and saturated shifts have 32 bits, which are taken as signed.
+    let word = matches!(inst.opcode, Opcode::Vadd | Opcode::Vsub) || sat && amount.is_some();
     let compute = move |first, second| {
         let b = b.read(second, b_type.is_signed() && amount.is_none());
         let result = operation(a.read(first, a_type.is_signed()), amount.map_or(b, |limit| limit(b, 0)));
-        match sat {
-            true => d.saturated(result, signed, shifted_left),
-            // Sums have 32 bits, which are taken as signed.
-            false if sum => number(low(result as Bits, 32), 32, true),
+        let result = match sat {
+            // Shifts are clamped to a word, whatever part of it is kept; 34 bits of the result are looked at.
+            true if amount.is_some() => saturated(number(low(result as Bits, 34), 34, true), 32, signed),
+            true => d.saturated(result, signed),
             false => result,
-        }
+        };
+        if word { number(low(result as Bits, 32), 32, true) } else { result }
     };
     let second = SECOND.into_iter().find(|(word, _)| inst.has(*word)).map(|(_, second)| second);
     if inst.operands.len() < 4 {

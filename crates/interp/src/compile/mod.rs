@@ -22,7 +22,7 @@ pub(crate) fn module<'m>(module: &'m Module, layout: &Layout) -> Result<Vec<Func
     let indices = module.items.iter().enumerate().filter(|(_, item)| matches!(item, Item::Function(_)));
     let mut compiled = Vec::with_capacity(functions.len());
     for (&function, (index, _)) in functions.iter().zip(indices) {
-        let shared = layout.kernels.get(&index).copied().unwrap_or(layout.shared);
+        let shared = layout.kernels.get(&index).copied().unwrap_or_default();
         let builder = Builder::new(module, layout, &numbers, &functions, &mut scopes);
         let compiler = Compiler { module, builder, ops: Vec::new(), places: Vec::new() };
         compiled.push(compiler.function(function, shared as u32)?);

@@ -131,10 +131,6 @@ fn barrier(
 /// `cp.async.bulk` and `cp.reduce.async.bulk`.
 fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
     let [to, from, size, more @ ..] = &inst.operands[..] else { return Err(form("cp.async.bulk")) };
-    let what = || Unsupported("cp.async.bulk with a mask".to_owned());
-    if inst.has(Word::CpMask) {
-        return Err(what());
-    }
     let (to, from) = ends(inst, to, from, builder)?;
     let size = builder.source(size, ScalarType::U32)?;
     let barrier = barrier(inst, more, builder)?;
@@ -143,12 +139,21 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
         (true, _) => return Err(form("cp.async.bulk")),
         (false, _) => None,
     };
+    let byte_mask = match (inst.has(Word::CpMask), more) {
+        (true, [.., mask]) => Some(builder.source(mask, ScalarType::U16)?),
+        (true, _) => return Err(form("cp.async.bulk")),
+        (false, _) => None,
+    };
     let (element, step) = match inst.last_type() {
         Some(ty) => (ty.bytes(), atomic::combine(inst, ty)?),
+        None if byte_mask.is_some() => (1, atomic::replace()),
         None => (BULK_UNIT as u32, atomic::replace()),
     };
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
         let size = lane.get(&size) as u64;
+        let byte_mask = byte_mask.as_ref().map(|mask| lane.get(mask) as u16);
+        // Bit i of the mask is for byte i of each unit.
+        let written = move |at: u64| byte_mask.is_none_or(|mask| mask >> (at % BULK_UNIT) & 1 != 0);
         if !size.is_multiple_of(BULK_UNIT) || size > MOST_BULK {
             return Err(FaultKind::Misuse(format!("a bulk copy of {size} bytes, no multiple of {BULK_UNIT}")));
         }
@@ -159,7 +164,7 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
             }
         }
         let copy_to = |lane: &mut Lane<'_, '_>, to_start: u64| {
-            (0..size).step_by(element as usize).try_for_each(|at| {
+            (0..size).step_by(element as usize).filter(|at| written(*at)).try_for_each(|at| {
                 let data = lane.load(from.space.place(from_start.wrapping_add(at)), element)?.element(0, element);
                 let combined = lane.update(to.space.place(to_start.wrapping_add(at)), element, |old| {
                     let mut new = Data::default();

@@ -197,9 +197,9 @@ fn word_clamp(cx: &mut FnLower<'_, '_>, value: Wide, signed: bool) -> Lowered<Wi
     Ok(lowered)
 }
 
-/// `.sat` of a scalar operation, for the part of the result that is kept. What is out of range, on either
-/// side, becomes the greatest value of a byte or half-word; an unsigned word is kept from below only, but
-/// after `vshl`, of whose result 34 bits count.
+/// `.sat` of a scalar operation, for the part of the result that is kept. Shifts are clamped to a word, whatever part is
+/// kept; of the result of `vshl` 34 bits count. Otherwise what is out of range of a byte or half-word, on either side,
+/// becomes its greatest value, and an unsigned word is kept from below only.
 fn video_saturated(
     cx: &mut FnLower<'_, '_>,
     operation: Operation,
@@ -208,22 +208,22 @@ fn video_saturated(
     part: Option<Lanes>,
 ) -> Lowered<Wide> {
     let bits = lane_bits(part);
-    let value = match operation {
+    match operation {
         Operation::ShiftLeft => {
             let high = cx.temp()?;
             word_ops::op2(cx, Opcode::SGXT, &[], high, value.hi, Operand::imm(2))?;
-            Wide::of_halves(value.lo, high)
+            return word_clamp(cx, Wide::of_halves(value.lo, high), ty.is_signed());
         }
-        _ => value,
-    };
+        Operation::ShiftRight => return word_clamp(cx, value, ty.is_signed()),
+        _ if bits == 32 && ty.is_signed() => return word_clamp(cx, value, true),
+        _ => {}
+    }
     let (limited, limited_d) = wide::temp_wide(cx)?;
     if bits < 32 {
         let greatest = (1 << (bits - u32::from(ty.is_signed()))) - 1;
         wide::wide_minmax(cx, false, true, limited_d, value, Wide::of_bits(greatest))?;
-    } else if !ty.is_signed() && operation != Operation::ShiftLeft {
-        wide::wide_minmax(cx, true, false, limited_d, value, Wide::of_bits(0))?;
     } else {
-        return word_clamp(cx, value, ty.is_signed());
+        wide::wide_minmax(cx, true, false, limited_d, value, Wide::of_bits(0))?;
     }
     Ok(limited)
 }
@@ -281,8 +281,10 @@ fn scalar(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let mut value = scalar_result(cx, inst, operation, a, b)?;
     if inst.has(Word::Sat) {
         value = video_saturated(cx, operation, value, result_type, part)?;
-    } else if matches!(operation, Operation::Add | Operation::Sub) {
-        // Sums have 32 bits, which are taken as signed.
+    }
+    let shift = matches!(operation, Operation::ShiftLeft | Operation::ShiftRight);
+    if matches!(operation, Operation::Add | Operation::Sub) || shift && inst.has(Word::Sat) {
+        // Sums and saturated shifts have 32 bits, which are taken as signed.
         value = widened(cx, value.lo, true)?;
     }
     let Some(c) = inst.operands.get(3) else {

@@ -5,10 +5,10 @@ use crate::abi::Convention;
 use crate::error::{Lowered, invalid};
 use crate::function::scope::FrameVar;
 use crate::function::{FnLower, ops};
-use crate::module::names;
 use oriole_isa::RegFile;
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Call, Space, Variable};
+use oriole_ptx::mentions;
 
 /// What the places of the frame are relative to.
 pub(crate) fn base(cx: &FnLower<'_, '_>) -> Operand {
@@ -55,7 +55,7 @@ pub(crate) fn outgoing_area<'a>(cx: &mut FnLower<'_, 'a>, body: &'a ast::Block, 
         return Ok(0);
     }
     let mut prototypes = Vec::new();
-    names::prototypes(body, &mut |prototype| prototypes.push(prototype));
+    mentions::prototypes(body, &mut |prototype| prototypes.push(prototype));
     let mut bytes = 0;
     for call in calls {
         let declared = call.callee.name().and_then(|name| cx.module.function(name.sym));
@@ -81,7 +81,7 @@ fn variadic_bytes(convention: &Convention, body: &ast::Block) -> Option<u32> {
         return Some(0);
     }
     let mut most = 0;
-    names::variables(body, &mut |variable| {
+    mentions::variables(body, &mut |variable| {
         if variable.space == Space::Param {
             most = most.max(variable.size().unwrap_or(u64::MAX));
         }

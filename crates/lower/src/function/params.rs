@@ -7,9 +7,9 @@ use crate::error::{Lowered, invalid};
 use crate::function::operands::Wide;
 use crate::function::scope::{Binding, FrameVar, ParamVar};
 use crate::function::{FnLower, bindings, frame, ops, param_words};
-use crate::module::names;
 use oriole_ori::{OBJECT_PARAM, Operand, Param, RegType};
 use oriole_ptx::ast::{self, Name, Space, Sym, Variable};
+use oriole_ptx::mentions;
 use rustc_hash::FxHashSet;
 
 /// Lays the parameters of a kernel out in constant bank 0.
@@ -74,7 +74,7 @@ fn keep_return_address(cx: &mut FnLower<'_, '_>, function: &ast::Function) -> Lo
     cx.func.edit().add_live_in(address);
     let mut calls = false;
     if let Some(body) = &function.body {
-        names::instructions(body, &mut |i| calls |= !matches!(i.opcode, ast::Opcode::Ret | ast::Opcode::Bra));
+        mentions::instructions(body, &mut |i| calls |= !matches!(i.opcode, ast::Opcode::Ret | ast::Opcode::Bra));
     }
     if calls {
         let kept = cx.temp64()?;
@@ -168,11 +168,11 @@ fn load_stack_words(cx: &mut FnLower<'_, '_>, offset: u32, variable: &Variable) 
 fn names_by_address(function: &ast::Function) -> FxHashSet<Sym> {
     let mut taken = FxHashSet::default();
     let Some(body) = &function.body else { return taken };
-    names::instructions(body, &mut |instruction| {
+    mentions::instructions(body, &mut |instruction| {
         let is_access = matches!(instruction.opcode, ast::Opcode::Ld | ast::Opcode::St)
             && instruction.space().is_some_and(|s| matches!(s, Space::Param | Space::ParamFunc | Space::ParamEntry));
         if !is_access && instruction.opcode != ast::Opcode::Call {
-            names::of_instruction(instruction, &mut |name| {
+            mentions::of_instruction(instruction, &mut |name| {
                 taken.insert(name.sym);
             });
         }

@@ -30,8 +30,12 @@ pub(crate) fn special32(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Low
         SpecialReg::Gridid => Ok(special64(cx, operand)?.lo),
         SpecialReg::Warpid => warp_id(cx),
         SpecialReg::Clusterid => cluster_id(cx, part.unwrap_or(Selector::X), *span),
-        SpecialReg::ClusterCtaid => block_in_cluster(cx, part.unwrap_or(Selector::X), *span),
+        SpecialReg::ClusterCtaid => block_bank_or(cx, part.unwrap_or(Selector::X), *span),
         SpecialReg::AggrSmemSize => cluster_shared(cx, *span),
+        SpecialReg::ReservedSmemOffsetBegin | SpecialReg::ReservedSmemOffset0 if reserves_behind(cx.arch()) => {
+            total_shared(cx)
+        }
+        SpecialReg::ReservedSmemOffsetCap if reserves_behind(cx.arch()) => hardware_register(cx, "SR_SMEMSZ"),
         reg => {
             let source = source_of(cx.arch(), reg, part.unwrap_or(Selector::X), *span)?;
             read_source(cx, source)
@@ -183,6 +187,12 @@ fn total_shared(cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
     Ok(rest)
 }
 
+/// The system's part of a block's shared memory lies behind the program's: where it lies below, from sm_90 on, its places
+/// are constants.
+fn reserves_behind(arch: Arch) -> bool {
+    arch.sm().shared_base == 0
+}
+
 /// What clusters add to the launch's constants.
 fn cluster(cx: &FnLower<'_, '_>, span: Span) -> Lowered<&'static ClusterBank0> {
     let missing = || unsupported(span, format!("a register of clusters on {}", cx.arch()));
@@ -203,7 +213,7 @@ fn cluster_id(cx: &mut FnLower<'_, '_>, part: Selector, span: Span) -> Lowered<O
 }
 
 /// `%cluster_ctaid`: the block's number less that of its cluster's first block.
-fn block_in_cluster(cx: &mut FnLower<'_, '_>, part: Selector, span: Span) -> Lowered<Operand> {
+fn block_bank_or(cx: &mut FnLower<'_, '_>, part: Selector, span: Span) -> Lowered<Operand> {
     let size = cluster(cx, span)?.nctaid[axis_of(part)];
     let cluster = cluster_id(cx, part, span)?;
     let block = read_source(cx, source_of(cx.arch(), SpecialReg::Ctaid, part, span)?)?;
@@ -251,7 +261,7 @@ fn axis_of(part: Selector) -> usize {
 fn source_of(arch: Arch, reg: SpecialReg, part: Selector, span: Span) -> Lowered<Source> {
     let bank = &arch.sm().bank0;
     let axis = axis_of(part);
-    let in_cluster = |offset: Option<u16>, without: u32| offset.map_or(Source::Value(without), Source::Bank);
+    let bank_or = |offset: Option<u16>, without: u32| offset.map_or(Source::Value(without), Source::Bank);
     let cluster = bank.cluster.as_ref();
     Ok(match reg {
         SpecialReg::Ntid => Source::Bank(bank.ntid[axis]),
@@ -263,16 +273,14 @@ fn source_of(arch: Arch, reg: SpecialReg, part: Selector, span: Span) -> Lowered
         SpecialReg::Envreg2 => Source::Bank(bank.envreg[2]),
         reg if reg.as_str().starts_with("envreg") => Source::Value(0),
         SpecialReg::Nwarpid => Source::Value(arch.sm().max_warps),
-        SpecialReg::ClusterNctaid => in_cluster(cluster.map(|c| c.nctaid[axis]), 1),
-        SpecialReg::Nclusterid => in_cluster(cluster.map(|c| c.nclusterid[axis]), 1),
-        SpecialReg::ClusterNctarank => in_cluster(cluster.map(|c| c.nctarank), 1),
+        SpecialReg::ClusterNctaid => bank_or(cluster.map(|c| c.nctaid[axis]), 1),
+        SpecialReg::Nclusterid => bank_or(cluster.map(|c| c.nclusterid[axis]), 1),
+        SpecialReg::ClusterNctarank => bank_or(cluster.map(|c| c.nctarank), 1),
         SpecialReg::ClusterCtarank if cluster.is_none() => Source::Value(0),
         SpecialReg::ReservedSmemOffset0 => Source::Value(arch.sm().reserved_shared_begin),
-        SpecialReg::ReservedSmemOffsetBegin | SpecialReg::ReservedSmemOffset1 => Source::Value(0),
-        SpecialReg::ReservedSmemOffsetEnd => match bank.reserved_shared_size {
-            Some(size) => Source::Bank(size),
-            None => Source::Value(0),
-        },
+        SpecialReg::ReservedSmemOffsetBegin => Source::Value(0),
+        SpecialReg::ReservedSmemOffsetEnd => bank_or(bank.reserved_shared_offsets.map(|[end, _]| end), 0),
+        SpecialReg::ReservedSmemOffset1 => bank_or(bank.reserved_shared_offsets.map(|[_, second]| second), 0),
         SpecialReg::ReservedSmemOffsetCap => Source::Value(arch.sm().shared_base),
         SpecialReg::Tid | SpecialReg::Ctaid => {
             let suffix = ["x", "y", "z"][axis];

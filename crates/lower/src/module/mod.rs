@@ -5,6 +5,5 @@ pub(crate) mod context;
 mod data;
 pub(crate) mod library;
 pub(crate) mod lines;
-pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod plan;

@@ -2,10 +2,10 @@
 //! that these name, and where shared variables lie.
 
 use crate::error::{LowerError, invalid};
-use crate::module::names::{self, Mention};
 use crate::options::Options;
 use oriole_isa::SmDescription;
 use oriole_ptx::ast::{Function, FunctionDirective, Item, Linkage, Module, Name, Space, Span, Sym, Variable};
+use oriole_ptx::mentions::{self, Mention};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A variable of the PTX module, at file level or inside a function.
@@ -102,7 +102,7 @@ impl<'a> Plan<'a> {
         for index in 0..self.functions.len() {
             let Some(body) = &self.functions[index].body else { continue };
             let mut found = Vec::new();
-            names::variables(body, &mut |variable| found.push(variable));
+            mentions::variables(body, &mut |variable| found.push(variable));
             for variable in found {
                 if let (Some(name), Space::Shared | Space::SharedCta | Space::Global | Space::Const) =
                     (variable.name, variable.space)
@@ -151,7 +151,7 @@ impl<'a> Plan<'a> {
     fn exported(&self) -> impl Iterator<Item = usize> + '_ {
         let mut named: FxHashSet<usize> = FxHashSet::default();
         for variable in self.variables.iter().filter(|v| is_exported(v.ast.linkage)) {
-            names::of_variable(variable.ast, &mut |name| {
+            mentions::of_variable(variable.ast, &mut |name| {
                 named.extend(self.by_name.get(&name.sym).copied());
             });
         }
@@ -181,7 +181,7 @@ impl<'a> Plan<'a> {
         let mut named: FxHashSet<usize> = FxHashSet::default();
         let mut add = |name: Name| named.extend(self.by_name.get(&name.sym));
         mentioned.iter().flatten().filter(|(_, how)| *how == Mention::Other).for_each(|(name, _)| add(*name));
-        self.variables.iter().for_each(|variable| names::of_variable(variable.ast, &mut add));
+        self.variables.iter().for_each(|variable| mentions::of_variable(variable.ast, &mut add));
         let local = (0..self.functions.len()).filter(|index| !named.contains(index));
         let local = local.map(|index| self.functions[index]).filter(|f| !f.is_entry && f.body.is_some());
         self.local = local.map(|function| function.name.sym).collect();
@@ -206,7 +206,9 @@ impl<'a> Plan<'a> {
         let of_body = |body| {
             let mut names = Vec::new();
             let of_module = |name: &Name| is_of_module[name.sym.index()];
-            names::of_block(body, &mut |name, how| names.extend(Some(name).filter(of_module).map(|name| (name, how))));
+            mentions::of_block(body, &mut |name, how| {
+                names.extend(Some(name).filter(of_module).map(|name| (name, how)))
+            });
             names
         };
         self.functions.iter().map(|function| function.body.as_ref().map(of_body).unwrap_or_default()).collect()
@@ -219,7 +221,7 @@ impl<'a> Plan<'a> {
         let mut pending: Vec<Name> = names.iter().map(|(name, _)| *name).collect();
         reach.variables.extend(owned);
         for &index in owned {
-            names::of_variable(self.variables[index].ast, &mut |name| pending.push(name));
+            mentions::of_variable(self.variables[index].ast, &mut |name| pending.push(name));
         }
         while let Some(name) = pending.pop() {
             if let Some(&callee) = self.by_name.get(&name.sym) {
@@ -228,7 +230,7 @@ impl<'a> Plan<'a> {
             if let Some(&VarKey(index)) = self.globals.get(&name.sym)
                 && reach.variables.insert(index)
             {
-                names::of_variable(self.variables[index].ast, &mut |name| pending.push(name));
+                mentions::of_variable(self.variables[index].ast, &mut |name| pending.push(name));
             }
         }
         reach
@@ -244,8 +246,11 @@ impl<'a> Plan<'a> {
             reach.variables.iter().for_each(|index| users_of[*index].push(kernel));
         }
         let is_shared = |v: &PlannedVar<'_>| matches!(v.ast.space, Space::Shared | Space::SharedCta);
+        // A kernel's own variables come first, as ptxas has them.
+        let mut in_order: Vec<(usize, Vec<usize>)> = users_of.into_iter().enumerate().collect();
+        in_order.sort_by_key(|(index, _)| !self.variables[*index].owner.is_some_and(|f| self.functions[f].is_entry));
         let mut dynamic = Vec::new();
-        for (index, users) in users_of.into_iter().enumerate() {
+        for (index, users) in in_order {
             let variable = &mut self.variables[index];
             if !is_shared(variable) || users.is_empty() {
                 continue;

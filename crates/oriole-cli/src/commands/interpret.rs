@@ -26,13 +26,17 @@ impl Source {
         }
         args.arch.as_deref().map(parse_arch).transpose()?;
         let text = ptx::text(&args.input, &bytes)?.to_owned();
-        let module = oriole_ptx::load(&text).map_err(|errors| {
+        let mut module = oriole_ptx::load(&text).map_err(|errors| {
             let name = args.input.display().to_string();
             Failure::Rejected(SourceMap::new(&name, &text).render_all(&errors))
         })?;
         let reject =
             |error| Failure::Rejected(SourceMap::new(&args.input.display().to_string(), &text).render_all(&[error]));
         args.arch.as_deref().map_or(Ok(()), |arch| oriole_ptx::check_target(&module, arch)).map_err(reject)?;
+        // What depends on the target is as it would be there.
+        if let (Some(arch), Some(target)) = (&args.arch, module.target.first_mut()) {
+            arch.clone_into(target);
+        }
         Ok(Source { text, module })
     }
 }

@@ -128,17 +128,23 @@ impl Conversion {
     }
 }
 
-/// Away from zero where the random bits, added to the highest of the dropped ones, carry.
+/// Away from zero where the random bits, added to the highest of the dropped ones, carry: above the greatest finite
+/// number to infinity, as far from it as the number below.
 fn narrow_randomly(value: f64, to: Format, random: u32, count: u32) -> u32 {
-    let truncated = narrow(value, to, Rounding::Zero);
-    let magnitude = truncated & (to.sign() - 1);
-    if !value.is_finite() || magnitude >= to.greatest() {
+    if !value.is_finite() {
         return narrow(value, to, Rounding::Nearest);
     }
-    let below = to.widen(magnitude);
-    let dropped = (value.abs() - below) / (to.widen(magnitude + 1) - below);
+    let truncated = narrow(value, to, Rounding::Zero);
+    let magnitude = truncated & (to.sign() - 1);
+    let (last, below) = (magnitude >= to.greatest(), to.widen(magnitude));
+    let step = if last { below - to.widen(magnitude - 1) } else { to.widen(magnitude + 1) - below };
+    let dropped = (value.abs() - below) / step;
     let highest = (dropped * f64::from(1u32 << count)) as u32;
-    truncated + ((highest + random) >> count)
+    let carry = (u64::from(highest) + u64::from(random)) >> count != 0;
+    match last && carry {
+        true => narrow(f64::INFINITY.copysign(value), to, Rounding::Nearest),
+        false => truncated + u32::from(carry),
+    }
 }
 
 /// The power of two at or below the magnitude of `value`, or with `up` at or above it.

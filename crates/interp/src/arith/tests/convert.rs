@@ -180,6 +180,26 @@ fn scales_are_powers_of_two() {
     }
 }
 
+/// What `docs/interp-arithmetic.md` says of them, and ptxas's code gives.
+#[test]
+fn nans_of_conversions() {
+    let of = |text: &str, bits: u32| function(text).of_u32([bits]);
+    for signalling in [0x7f80_0001, 0xff81_2345] {
+        assert_eq!(of("cvt.f32.f32 %d, %a", signalling), signalling);
+        assert_eq!(of("cvt.rni.f32.f32 %d, %a", signalling), 0x7fff_ffff);
+        assert_eq!(of("cvt.ftz.f32.f32 %d, %a", signalling), 0x7fff_ffff);
+    }
+    for half in [0x7f81, 0xff92, 0x7fff] {
+        assert_eq!(of("cvt.f32.bf16 %d, %a", half), half << 16);
+        assert_eq!(of("cvt.ftz.f32.bf16 %d, %a", half), 0x7fff_ffff);
+    }
+    let wide = |text: &str, bits: u64| function(text).of_u64([bits]);
+    assert_eq!(wide("cvt.f64.f64 %d, %a", 0xfff1_2345_6789_0abc), 0xfff1_2345_6789_0abc);
+    assert_eq!(wide("cvt.rni.f64.f64 %d, %a", 0xfff1_2345_6789_0abc), 0xfff9_2345_6789_0abc);
+    assert_eq!(wide("cvt.rn.f32.f64 %d, %a", 0xfff1_2345_6789_0abc), 0xffc9_1a2b);
+    assert_eq!(wide("cvt.ftz.f64.f32 %d, %a", 0x7f80_0001), 0x7fff_ffff_e000_0000);
+}
+
 /// Over all random bits, a value is rounded up as often as it is above the lower neighbour.
 #[test]
 fn random_rounding_is_fair() {
@@ -197,6 +217,37 @@ fn random_rounding_is_fair() {
         });
         assert_eq!(ups.count() as f32, (share * 8192.0).floor(), "{value:e}");
     }
+}
+
+/// At the top of the range the random bits count as below it: dropped bits and random bits that carry give infinity, or
+/// with `.satfinite` the greatest number. Expected are sums of integers.
+#[test]
+fn random_rounding_at_the_top_of_the_range() {
+    let [half, bfloat] = ["f16x2", "bf16x2"].map(|to| function(&format!("cvt.rs.{to}.f32 %d, %a, %b, %r")));
+    let finite = function("cvt.rs.satfinite.f16x2.f32 %d, %a, %b, %r");
+    for (above, random) in [(0, 0x1fff), (1, 0x1ffe), (1, 0x1fff), (0x1000, 0xfff), (0x1fff, 0), (0x1fff, 1)] {
+        let (carries, value) = (above + random >= 0x2000, 0x477f_e000 + above);
+        let expected = if carries { 0x7c00 } else { 0x7bff };
+        assert_eq!(half.of_u32([value, value | 1 << 31, random << 16 | random]), expected << 16 | expected | 0x8000);
+        assert_eq!(finite.of_u32([value, 0, random << 16]), 0x7bff_0000);
+    }
+    assert_eq!(half.of_u32([0x4780_0000, 0xc780_0000, 0]), 0x7c00_fc00);
+    for (above, random) in [(0, 0xffff), (1, 0xfffe), (1, 0xffff), (0xffff, 0), (0xffff, 1)] {
+        let expected = if above + random >= 0x1_0000 { 0x7f80 } else { 0x7f7f };
+        assert_eq!(bfloat.of_u32([0x7f7f_0000 + above, 0, random << 16]), expected << 16);
+    }
+    // The greatest numbers of the formats without infinities, which are also the last below the sign.
+    for (to, greatest) in [("e4m3", 0x7e), ("e5m2", 0x7b), ("e2m3", 0x1f), ("e3m2", 0x1f)] {
+        let narrow = function(&format!("cvt.rs.satfinite.{to}x4.f32 %d, {{%a, %b, %c, %d}}, %r"));
+        let big = 0x4800_0000u32;
+        let expected = greatest << 24 | (greatest | sign_of(to)) << 16;
+        assert_eq!(narrow.of_u32([big, big | 1 << 31, 0, 0, u32::MAX]), expected, "{to}");
+    }
+}
+
+/// The sign of an element in its byte.
+fn sign_of(format: &str) -> u32 {
+    if format.starts_with("e2m3") || format.starts_with("e3m2") { 0x20 } else { 0x80 }
 }
 
 #[test]

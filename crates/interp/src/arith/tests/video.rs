@@ -55,6 +55,16 @@ fn differences_of_ptxas() {
     assert_eq!(value("vadd.u32.u32.u32.max %d, %a, %b, %c", [0xffff_ffff, 2, 5]), 5);
     // A negative value saturates to the greatest of a byte: the manual gives 0x80.
     assert_eq!(value("vsub.s32.s32.s32.sat %d.b0, %a, %b, %c", [0, 300, 0]), 0x7f);
+    // Shifts saturate as words: the manual gives 0x7fff and 0xff.
+    assert_eq!(value("vshl.s32.u32.u32.sat.clamp %d.h0, %a, %b, %c", [1, 15, 0]), 0x8000);
+    assert_eq!(value("vshl.s32.u32.u32.sat.clamp %d.h0, %a, %b, %c", [1, 31, 0]), 0xffff);
+    assert_eq!(value("vshr.u32.u32.u32.sat.clamp %d.b0, %a, %b, %c", [0x1_2345, 4, 0]), 0x34);
+    // Saturated sums and shifts are signed words before a second operation: the manual gives 0x8000_0000 three times.
+    for text in ["vadd.u32.u32.u32.sat.min", "vsub.u32.u32.u32.sat.min", "vshl.u32.u32.u32.sat.wrap.min"] {
+        assert_eq!(value(&format!("{text} %d, %a, %b, %c"), [0x8000_0000, 0, u32::MAX]), u32::MAX);
+    }
+    // C is signed: the manual gives 0xffff_ffff.
+    assert_eq!(value("vset.s32.s32.eq.max %d, %a, %b, %c", [5, 5, u32::MAX]), 1);
     // The high half-word takes the high half of the result: the manual gives 0x0003_0000.
     assert_eq!(value("vadd.u32.u32.u32 %d.h1, %a, %b, %c", [1, 2, 0]), 0);
     // Words are multiplied as signed ones: the manual gives 0x01ff_ffff.

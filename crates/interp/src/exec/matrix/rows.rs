@@ -27,12 +27,11 @@ enum Layout {
     Columns,
     /// Of rows 2 t and 2 t + 1 the bytes in columns g and g + 8.
     ByteColumns,
-    /// The same of rows 4 t and 4 t + 1 in one register, 4 t + 2 and 4 t + 3 in the next: 16 rows.
+    /// Of the four rows from 4 t on the bytes in column g in one register, in column g + 8 in the next: 16 rows.
     TallByteColumns,
 }
 
-/// Shape, whether transposed, type, layout; for bytes as CUTLASS has them (`copy_traits_sm100.hpp`). The last column:
-/// bits of an element in memory.
+/// Shape, whether transposed, type, layout. The last column: bits of an element in memory.
 const FORMS: [(Shape, bool, ScalarType, Layout, u32); 8] = [
     (SQUARE, false, ScalarType::B16, Layout::Rows, 8),
     (SQUARE, true, ScalarType::B16, Layout::Columns, 8),
@@ -61,9 +60,7 @@ impl Layout {
             Layout::Rows => (first + group, 4 * thread + byte),
             Layout::Columns => (first + 2 * thread + byte / 2, 2 * group + byte % 2),
             Layout::ByteColumns => (first + 2 * thread + byte % 2, group + 8 * (byte / 2)),
-            Layout::TallByteColumns => {
-                (first / 16 * 16 + 4 * thread + 2 * (register % 2) + byte % 2, group + 8 * (byte / 2))
-            }
+            Layout::TallByteColumns => (first / 16 * 16 + 4 * thread + byte, group + 8 * (register % 2)),
         }
     }
 }

@@ -96,6 +96,12 @@ impl<'i> Rest<'i> {
         mask.map(|mask| sources::src(cx, mask)).transpose()
     }
 
+    /// The mask of the bytes of each unit that are written, if the copy has one.
+    fn byte_mask(&mut self, cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Option<Operand>> {
+        let mask = self.next_if(cx, instruction, instruction.has(Word::CpMask))?;
+        mask.map(|mask| sources::src(cx, mask)).transpose()
+    }
+
     /// The policy of the L2 cache, as two words, if there is one.
     pub(super) fn policy(
         &mut self,
@@ -109,7 +115,7 @@ impl<'i> Rest<'i> {
     }
 }
 
-/// `cp{.reduce}.async.bulk.dst.src… [dst], [src], size{, [mbar]}{, mask}{, policy};`
+/// `cp{.reduce}.async.bulk.dst.src… [dst], [src], size{, [mbar]}{, blocks}{, policy}{, byte mask};`
 fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let mut spaces = instruction.spaces();
@@ -128,14 +134,16 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         true => wide_words(cx, from_space, from)?.to_vec(),
         false => vec![shared_word(cx, from_space, from)?],
     };
-    let mask = rest.multicast(cx, instruction)?;
-    let size = size_word(cx, bytes, mask)?;
+    let blocks = rest.multicast(cx, instruction)?;
     let policy = rest.policy(cx, instruction)?;
+    let byte_mask = rest.byte_mask(cx, instruction)?;
+    let size = size_word(cx, bytes, blocks.or(byte_mask))?;
     let mut inst = engine_inst(cx, instruction)?;
     inst.mods.set(Field::COPY_DST, if to_global { CopyDst::G } else { CopyDst::S });
     if inst.opcode == Sass::UBLKCP {
         inst.mods.set(Field::COPY_SRC, if from_global { CopySrc::G } else { CopySrc::S });
-        inst.mods.set(Field::MULTICAST, mask.is_some());
+        inst.mods.set(Field::MULTICAST, blocks.is_some());
+        inst.mods.set(Field::BYTE_MASK, byte_mask.is_some());
     }
     one_by_one(cx, |cx| {
         inst.set_role(Dst, uniform(cx, &to)?);
@@ -205,7 +213,7 @@ pub(crate) fn finish(cx: &mut FnLower<'_, '_>, mut inst: Inst, policy: Option<[O
     Ok(())
 }
 
-/// Size and multicast mask in one word.
+/// Size and mask, of blocks or of bytes, in one word.
 fn size_word(cx: &mut FnLower<'_, '_>, bytes: Operand, mask: Option<Operand>) -> Lowered<Operand> {
     let units = match crate::function::uniform::constant(bytes) {
         Some(bytes) => Operand::imm(bytes >> UNIT_SHIFT),

@@ -28,7 +28,7 @@ enum Spread {
     Columns,
     /// Eight rows; register: the bytes in columns `g` and `g + 8` of rows `2 t` and `2 t + 1`.
     ByteColumns,
-    /// Sixteen rows; two registers `r`: the bytes in columns `g` and `g + 8` of rows `4 t + 2 r` and the next.
+    /// Sixteen rows; two registers `r`: the bytes in column `g + 8 r` of the four rows from `4 t` on.
     TallByteColumns,
 }
 
@@ -45,7 +45,7 @@ impl Spread {
             Spread::Rows => (8 * n + g, 4 * t + byte),
             Spread::Columns => (8 * n + 2 * t + byte / 2, 2 * g + byte % 2),
             Spread::ByteColumns => (8 * n + 2 * t + byte % 2, g + 8 * (byte / 2)),
-            Spread::TallByteColumns => (16 * (n / 2) + 4 * t + 2 * (n % 2) + byte % 2, g + 8 * (byte / 2)),
+            Spread::TallByteColumns => (16 * (n / 2) + 4 * t + byte, g + 8 * (n % 2)),
         }
     }
 }

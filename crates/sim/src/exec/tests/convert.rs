@@ -231,6 +231,18 @@ fn random_rounding_adds_the_random_bits() {
     }
 }
 
+/// 65504 is the greatest f16 and 8192 singles lie in its place: those above it become infinity where the random bits carry.
+#[test]
+fn random_rounding_overflows_by_the_random_bits() {
+    for (above, random, expected) in
+        [(0, 0x1fff, 0x7bff), (1, 0x1fff, 0x7c00), (0x1fff, 0, 0x7bff), (0x1fff, 1, 0x7c00), (0x2000, 0, 0x7c00)]
+    {
+        let warp = Warp::new(Arch::Sm100).with(0, [0x477f_e000 + above; WARP]).with(2, [random << 16; WARP]);
+        let warp = warp.run("F2FP.F16.F32.PACK_AB.RS R4, R0, RZ, R2\nF2FP.SATFINITE.F16.F32.PACK_AB.RS R5, R0, RZ, R2");
+        assert_eq!((warp.r(4)[0] >> 16, warp.r(5)[0] >> 16), (expected, 0x7bff), "{above:x} {random:x}");
+    }
+}
+
 #[test]
 fn integers_are_clamped_and_packed() {
     for seed in 0..20 {

@@ -1,10 +1,10 @@
-//! The names that a function body mentions, found without lowering it.
+//! The names that a function's body and a variable's initial value mention, and what a body declares.
 
-use oriole_ptx::ast::{Address, AddressBase, Block, Init, Instruction, Name, Operand, Prototype, Statement, Variable};
+use crate::ast::{Address, AddressBase, Block, Init, Instruction, Name, Operand, Prototype, Statement, Variable};
 
 /// How a name is mentioned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mention {
+pub enum Mention {
     /// As what a call goes to, or its prototype.
     Callee,
     /// As anything else.
@@ -13,7 +13,7 @@ pub(crate) enum Mention {
 
 /// Calls `visit` for every name that an operand of the block mentions: registers, labels,
 /// variables, functions.
-pub(crate) fn of_block(block: &Block, visit: &mut impl FnMut(Name, Mention)) {
+pub fn of_block(block: &Block, visit: &mut impl FnMut(Name, Mention)) {
     for statement in &block.statements {
         match statement {
             Statement::Instruction(instruction) => match instruction.call() {
@@ -34,14 +34,14 @@ pub(crate) fn of_block(block: &Block, visit: &mut impl FnMut(Name, Mention)) {
 }
 
 /// The names in a variable's initial value.
-pub(crate) fn of_variable(variable: &Variable, visit: &mut impl FnMut(Name)) {
+pub fn of_variable(variable: &Variable, visit: &mut impl FnMut(Name)) {
     if let Some(init) = &variable.init {
         of_init(init, visit);
     }
 }
 
 /// Calls `visit` for every variable that the block declares, at any depth.
-pub(crate) fn variables<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Variable)) {
+pub fn variables<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Variable)) {
     for statement in &block.statements {
         match statement {
             Statement::Variable(variable) => visit(variable),
@@ -52,7 +52,7 @@ pub(crate) fn variables<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Variabl
 }
 
 /// Calls `visit` for every instruction of the block, at any depth.
-pub(crate) fn instructions<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Instruction)) {
+pub fn instructions<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Instruction)) {
     for statement in &block.statements {
         match statement {
             Statement::Instruction(instruction) => visit(instruction),
@@ -63,7 +63,7 @@ pub(crate) fn instructions<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Inst
 }
 
 /// Calls `visit` for every call prototype of the block, at any depth.
-pub(crate) fn prototypes<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Prototype)) {
+pub fn prototypes<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Prototype)) {
     for statement in &block.statements {
         match statement {
             Statement::Prototype(prototype) => visit(prototype),
@@ -82,7 +82,7 @@ fn of_init(init: &Init, visit: &mut impl FnMut(Name)) {
 }
 
 /// The names that one instruction mentions (not its guard).
-pub(crate) fn of_instruction(instruction: &Instruction, visit: &mut impl FnMut(Name)) {
+pub fn of_instruction(instruction: &Instruction, visit: &mut impl FnMut(Name)) {
     instruction.operands.iter().for_each(|operand| of_operand(operand, visit));
 }
 

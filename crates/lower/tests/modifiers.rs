@@ -1,0 +1,173 @@
+//! Every modifier of every form of the grammar reaches the code: taken away, or changed for another where one must stand, it
+//! makes the statement's code another. Where it does not, `modifiers/without_effect.tsv` says why.
+
+mod statements;
+
+use oriole_isa::Arch;
+use statements::{Instruction, Statement, Types, Words, grammar};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// Targets that a statement is tried for, in this order.
+const TARGETS: [(&str, Arch); 6] = [
+    ("sm_75", Arch::Sm75),
+    ("sm_80", Arch::Sm80),
+    ("sm_89", Arch::Sm89),
+    ("sm_90a", Arch::Sm90),
+    ("sm_100a", Arch::Sm100),
+    ("sm_120a", Arch::Sm120),
+];
+
+/// Instruction, modifier, reason: `ptxas` where its code does not change either, else the reason in words.
+const WITHOUT_EFFECT: &str = include_str!("modifiers/without_effect.tsv");
+
+/// A module around statements, with the registers of `both` read and written.
+fn module(statement: &Statement, other: Option<&Statement>, target: &str) -> String {
+    let mut text = format!(
+        ".version 9.0\n.target {target}\n.address_size 64\n.global .texref g_tex;\n.global .surfref g_surf;\n\
+         .global .samplerref g_samp;\n.shared .align 1024 .b8 g_shared[4096];\n\
+         .visible .entry k(.param .b64 in) {{\n.reg .pred %p<2000>;.reg .b16 %h<2000>;.reg .b32 %r<2000>;.reg .b64 %d<2000>;\
+         .reg .b128 %q<2000>;.reg .b64 %at;.reg .b32 %truth;\nld.param.b64 %at,[in];\n"
+    );
+    let both = || std::iter::once(statement).chain(other);
+    let sources: BTreeSet<&String> = both().flat_map(|statement| &statement.sources).collect();
+    let results: BTreeSet<&String> = both().flat_map(|statement| &statement.results).collect();
+    let mut place = 0;
+    let mut access = |register: &String, store: bool, text: &mut String| {
+        place += 16;
+        let bits = [('h', "b16"), ('r', "b32"), ('d', "b64"), ('q', "b128")];
+        let ty = bits.iter().find(|(class, _)| register[1..].starts_with(*class)).map(|(_, ty)| *ty);
+        // Writing to a `String` cannot fail.
+        let _ = match (ty, store) {
+            (Some("b128"), false) => writeln!(
+                text,
+                "ld.global.v2.b64 {{%d1998,%d1999}},[%at+{place}];mov.b128 {register},{{%d1998,%d1999}};"
+            ),
+            (Some("b128"), true) => writeln!(
+                text,
+                "mov.b128 {{%d1998,%d1999}},{register};st.global.v2.b64 [%at+{place}],{{%d1998,%d1999}};"
+            ),
+            (Some(ty), false) => writeln!(text, "ld.global.{ty} {register},[%at+{place}];"),
+            (Some(ty), true) => writeln!(text, "st.global.{ty} [%at+{place}],{register};"),
+            (None, false) => writeln!(text, "ld.global.b32 %truth,[%at+{place}];setp.ne.b32 {register},%truth,0;"),
+            (None, true) => writeln!(text, "selp.b32 %truth,1,0,{register};st.global.b32 [%at+{place}],%truth;"),
+        };
+    };
+    sources.iter().for_each(|register| access(register, false, &mut text));
+    text.push_str(&statement.text);
+    text.push_str("\nL0:\n");
+    results.iter().for_each(|register| access(register, true, &mut text));
+    text.push_str("ret;\n}\n");
+    text
+}
+
+/// The module's code, before anything optimises it.
+fn lowered(text: &str, arch: Arch) -> Result<String, String> {
+    let ast = oriole_ptx::load(text).map_err(|errors| errors[0].message.clone())?;
+    let options = oriole_lower::Options { arch, entries: None, relocatable: false, keeps_jumps: false, source: None };
+    let module = oriole_lower::lower(&ast, &options).map_err(|errors| errors[0].message.clone())?;
+    Ok(module.functions.values().map(|function| format!("{function}")).collect())
+}
+
+/// The first statement of these words that the checker takes for a target.
+fn valid(instruction: &Instruction, words: &[String], types: &Types, target: &str) -> Option<Statement> {
+    let takes = |statement: &Statement| oriole_ptx::load(&module(statement, None, target)).is_ok();
+    instruction.statements(words, types).find(takes)
+}
+
+/// A statement, and one without one of its modifiers or with another in its place.
+struct Pair {
+    instruction: String,
+    modifier: String,
+    with: Statement,
+    without: Statement,
+    target: usize,
+}
+
+/// What the grammar has for one of its forms' modifiers.
+fn pair(
+    instruction: &Instruction,
+    words: &Words,
+    at: usize,
+    slot: &[String],
+    types: &Types,
+    target: usize,
+) -> Option<Pair> {
+    let name = TARGETS[target].0;
+    let with = valid(instruction, words, types, name)?;
+    let removed: Words = words.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, word)| word.clone()).collect();
+    let changed = slot.iter().filter(|word| **word != words[at]).map(|word| {
+        let mut other = words.clone();
+        other[at].clone_from(word);
+        other
+    });
+    let without = std::iter::once(removed).chain(changed).find_map(|words| valid(instruction, &words, types, name))?;
+    Some(Pair { instruction: instruction.name.clone(), modifier: words[at].clone(), with, without, target })
+}
+
+/// The pairs of all modifiers of all forms, and those of which none could be made.
+fn pairs() -> (Vec<Pair>, BTreeSet<(String, String)>) {
+    let (instructions, types) = grammar();
+    let (mut found, mut missing, mut made) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    for instruction in &instructions {
+        for form in &instruction.forms {
+            for (slot_number, slot) in form.slots.iter().enumerate() {
+                for word in slot.choices.iter().filter(|word| !types.contains_key(*word)) {
+                    let key = (instruction.name.clone(), word.clone());
+                    let at = |words: &Words| words.iter().position(|other| other == word);
+                    let ways = || form.ways(slot_number, word);
+                    let one = (0..TARGETS.len()).find_map(|target| {
+                        ways().find_map(|words| pair(instruction, &words, at(&words)?, &slot.choices, &types, target))
+                    });
+                    match one {
+                        Some(pair) => {
+                            made.insert(key);
+                            found.push(pair);
+                        }
+                        None => {
+                            missing.insert(key);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    (found, missing.difference(&made).cloned().collect())
+}
+
+#[test]
+fn each_modifier_changes_the_code() {
+    let known: BTreeMap<(&str, &str), &str> = WITHOUT_EFFECT
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| {
+            line.split_once('\t').and_then(|(name, rest)| rest.split_once('\t').map(|(word, why)| ((name, word), why)))
+        })
+        .collect();
+    let (pairs, missing) = pairs();
+    println!("{} pairs, {} without", pairs.len(), missing.len());
+    for (name, word) in &missing {
+        println!("missing\t{name}\t{word}");
+    }
+    let mut wrong = Vec::new();
+    for pair in &pairs {
+        let (target, arch) = TARGETS[pair.target];
+        let code = |one: &Statement, other: &Statement| lowered(&module(one, Some(other), target), arch);
+        let (with, without) = (code(&pair.with, &pair.without), code(&pair.without, &pair.with));
+        let same = match (&with, &without) {
+            (Ok(with), Ok(without)) => with == without,
+            (Err(message), _) | (_, Err(message)) => {
+                println!("refused\t{target}\t{}\t{message}", pair.with.text);
+                continue;
+            }
+        };
+        if same && !known.contains_key(&(pair.instruction.as_str(), pair.modifier.as_str())) {
+            println!(
+                "same\t{target}\t{}\t{}\t{}\t{}",
+                pair.instruction, pair.modifier, pair.with.text, pair.without.text
+            );
+            wrong.push(format!("{target}: {}", pair.with.text));
+        }
+    }
+    assert!(wrong.is_empty(), "{} without effect", wrong.len());
+}
