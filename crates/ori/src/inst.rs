@@ -182,17 +182,33 @@ impl Inst {
     }
 
     /// Registers that operand `i` occupies, counted in registers of its file; 0 for an operand that
-    /// the signature lacks.
+    /// the signature lacks, and of what is no instruction of the machine.
     #[inline]
     pub fn width(&self, i: usize) -> u8 {
+        if !self.is_machine() {
+            return 0;
+        }
         self.opcode.signature().get(i).map_or(0, |spec| spec.width.of(|field| self.raw(field)))
     }
 
     /// Set the operand with that role; opcodes whose signature lacks it stay as they are.
     pub fn set_role(&mut self, role: Role, operand: Operand) {
-        if let Some(at) = self.opcode.position(role) {
+        if let Some(at) = self.position(role) {
             self.operands[at] = operand;
         }
+    }
+
+    /// Where the operand with that role stands. What is no instruction of the machine has no roles: the opcode of a mark says
+    /// nothing of the operands that it has.
+    #[inline]
+    pub fn position(&self, role: Role) -> Option<usize> {
+        self.opcode.position(role).filter(|_| self.is_machine())
+    }
+
+    /// The operand with that role; none for what is no instruction of the machine.
+    #[inline]
+    pub fn operand(&self, role: Role) -> Option<Operand> {
+        self.operands.get(self.position(role)?).copied()
     }
 
     /// Whether it reads a special register that does not change while a thread runs.
