@@ -157,8 +157,7 @@ pub(super) fn constant_addend(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
 /// Lets a product with a constant factor and a constant addend, which no form has, take the factor from a register.
 fn factor_in_register(cx: &mut Cx<'_>, inst: &mut Inst) -> Result<bool, BuildError> {
     let (factor, addend) = (source(inst, Role::B).and_then(constant), source(inst, Role::C).map(Operand::kind));
-    let (Some(bits), Some(OperandKind::Const { .. }), Some(at)) = (factor, addend, inst.position(Role::B))
-    else {
+    let (Some(bits), Some(OperandKind::Const { .. }), Some(at)) = (factor, addend, inst.position(Role::B)) else {
         return Ok(false);
     };
     inst.operands[at] = cx.constant_register(bits)?;

@@ -1,0 +1,112 @@
+//! What our compiler makes of a mutant.
+
+use super::{Mutant, seeds};
+use crate::fuzz::sides::{self, Outcome, Plan, Side, Tools};
+use oriole_codegen::CompileError;
+use oriole_cubin::Target;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// A compilation that takes longer than this is a finding.
+const SLOWEST: Duration = Duration::from_secs(10);
+/// Instructions of a warp after which a mutant runs for ever; most run a few hundred.
+const MAX_INSTRUCTIONS: u64 = 200_000;
+
+/// Who judges the mutants of a seed.
+pub(super) struct Judge<'s> {
+    pub(super) target: Target,
+    pub(super) levels: &'s [u8],
+    pub(super) plan: Option<&'s Plan>,
+    /// Says which level's code is run besides that of the first and the last.
+    pub(super) number: u64,
+}
+
+/// What is said of a mutant.
+#[derive(Default)]
+pub(super) struct Verdict {
+    /// What is wrong with us.
+    pub(super) fault: Option<String>,
+    /// All levels took it.
+    pub(super) taken: bool,
+    /// The interpreter gave a result, which our code was compared with.
+    pub(super) compared: bool,
+}
+
+impl Judge<'_> {
+    /// Compiles a mutant at all levels and, where it has a launch, runs it.
+    pub(super) fn verdict(&self, mutant: &Mutant) -> Verdict {
+        let text = seeds::text(&mutant.module, self.target);
+        let mut verdict = Verdict { taken: true, ..Verdict::default() };
+        for &level in self.levels {
+            match self.compiled(&text, level) {
+                Ok(taken) => verdict.taken &= taken,
+                Err(fault) => return Verdict { fault: Some(format!("-O{level}: {fault}")), ..verdict },
+            }
+        }
+        if let (true, Some(plan), Some(defined)) = (verdict.taken, self.plan, &mutant.defined) {
+            (verdict.compared, verdict.fault) = self.compared(&seeds::text(defined, self.target), plan);
+        }
+        verdict
+    }
+
+    /// Whether our compiler takes it; what is wrong with us if it does neither, or takes too long.
+    fn compiled(&self, text: &str, level: u8) -> Result<bool, String> {
+        let begun = Instant::now();
+        let compile = || sides::compiled(text, self.target, sides::Build { opt_level: level, ..Default::default() });
+        let taken = match catch_unwind(AssertUnwindSafe(compile)) {
+            Ok(Ok(_)) => true,
+            Ok(Err(error @ CompileError::Source(_))) => {
+                let message = error.to_string();
+                if message.contains("internal") {
+                    return Err(message);
+                }
+                false
+            }
+            Ok(Err(error)) => return Err(error.to_string()),
+            Err(panic) => return Err(format!("panicked: {}", sides::panic_message(&*panic))),
+        };
+        let took = begun.elapsed();
+        if took > SLOWEST { Err(format!("took {} s", took.as_secs())) } else { Ok(taken) }
+    }
+
+    /// Whether the interpreter gives a result; how our code differs from it.
+    fn compared(&self, text: &str, plan: &Plan) -> (bool, Option<String>) {
+        let run = |side: Side| {
+            let tools = Tools::default();
+            sides::run_within(side, text, self.target, std::slice::from_ref(plan), &tools, MAX_INSTRUCTIONS).pop()
+        };
+        let right = match run(Side::Interpreter) {
+            Some(Outcome::Output(bytes)) => bytes,
+            Some(Outcome::Panicked(reason)) => return (false, Some(format!("the interpreter panicked: {reason}"))),
+            _ => return (false, None),
+        };
+        let between = self.levels[self.number as usize % self.levels.len()];
+        let mut levels: Vec<u8> = self.levels.first().into_iter().chain(self.levels.last()).copied().collect();
+        levels.push(between);
+        levels.dedup();
+        let differs = |level: u8| match run(Side::level(level))? {
+            Outcome::Output(bytes) if bytes == right => None,
+            Outcome::Output(bytes) => {
+                let at = bytes.iter().zip(&right).position(|(a, b)| a != b).unwrap_or(0) & !3;
+                Some(format!("run -O{level}: differs from the interpreter at byte {at}"))
+            }
+            Outcome::Failed(reason) => Some(format!("run -O{level}: {reason}")),
+            Outcome::Panicked(reason) => Some(format!("run -O{level}: panicked: {reason}")),
+        };
+        (true, levels.into_iter().find_map(differs))
+    }
+
+    /// The mutant without the statements that the fault does not need.
+    pub(super) fn reduced(&self, mutant: &Mutant, fault: &str) -> Mutant {
+        let kind = kind(fault);
+        let is_same =
+            |candidate: &Mutant| self.verdict(candidate).fault.is_some_and(|fault| self::kind(&fault) == kind);
+        super::reduce::reduced(mutant, &is_same)
+    }
+}
+
+/// The words of a fault without the numbers in it.
+pub(super) fn kind(fault: &str) -> String {
+    let words = fault.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 2);
+    words.take(8).collect::<Vec<_>>().join(" ")
+}
