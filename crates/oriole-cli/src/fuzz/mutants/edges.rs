@@ -16,10 +16,14 @@ fn values() -> Vec<i64> {
     all
 }
 
-/// Widths of the numbers in instruction words, less a sign: those of the ISA data, and of registers.
+/// Narrower numbers are chosen from, not counted with; wider ones than this are not of one word.
+const BITS: std::ops::RangeInclusive<u32> = 5..=62;
+
+/// Widths of the numbers in instruction words, with and without a sign: those of the ISA data, and of registers.
 fn widths() -> Vec<u32> {
     let mut all: Vec<u32> = oriole_isa::number_widths().flat_map(|bits| [bits, bits - 1]).collect();
     all.extend([31, 32]);
+    all.retain(|bits| (BITS).contains(bits));
     all.sort_unstable();
     all.dedup();
     all

@@ -132,7 +132,8 @@ impl Mutants {
         let mutants = self.mutants(seed, number);
         let mut found = Vec::new();
         for (mutant, &target) in mutants.iter().zip(targets.iter().cycle()) {
-            let judge = judge::Judge { target, levels: &self.levels, plan: seed.plan.as_ref(), number };
+            let (plan, races) = (seed.plan.as_ref(), self.change != Change::Guards);
+            let judge = judge::Judge { target, levels: &self.levels, plan, races, number };
             let verdict = judge.verdict(mutant);
             tally.modules.fetch_add(1, Ordering::Relaxed);
             tally.taken.fetch_add(u64::from(verdict.taken), Ordering::Relaxed);
