@@ -4,7 +4,7 @@
 use super::buffers::Argument;
 use crate::nvdisasm::Nvdisasm;
 use crate::temporary;
-use oriole_codegen::{CompileError, CompileOptions, FastCompile, compile};
+use oriole_codegen::{CompileError, CompileOptions, Compiled, FastCompile, compile};
 use oriole_cubin::{Cubin, Target};
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};
@@ -144,7 +144,9 @@ fn load(side: Side, ptx: &str, target: Target, tools: &Tools, max_instructions: 
     match side {
         Side::Interpreter => interpreter(ptx),
         Side::Oriole(build) => {
-            let compiled = compiled(ptx, target, build).map_err(|error| error.to_string())?;
+            // Where registers are few most is moved about.
+            let verify = build.maxrregcount.is_some() || cfg!(debug_assertions);
+            let compiled = compiled(ptx, target, build, verify).map_err(|error| error.to_string())?;
             let cubin = Cubin::parse(&compiled.cubin).map_err(|error| error.to_string())?;
             checked(&cubin)?;
             tools.nvdisasm.as_ref().map_or(Ok(()), |tool| tool.read(&compiled.cubin))?;
@@ -158,19 +160,18 @@ fn load(side: Side, ptx: &str, target: Target, tools: &Tools, max_instructions: 
     }
 }
 
-/// What our compiler makes of a module.
+/// What our compiler makes of a module; `verify`: each phase is looked after.
 ///
 /// # Errors
 /// Whatever [`compile`] has.
-pub(super) fn compiled(ptx: &str, target: Target, build: Build) -> Result<oriole_codegen::Compiled, CompileError> {
+pub(super) fn compiled(ptx: &str, target: Target, build: Build, verify: bool) -> Result<Compiled, CompileError> {
     let Build { opt_level, fast_compile, maxrregcount, without } = build;
     let options = CompileOptions {
         target: Some(target),
         opt_level,
         fast_compile,
         maxrregcount,
-        // Where registers are few most is moved about.
-        verify: maxrregcount.is_some() || cfg!(debug_assertions),
+        verify,
         knobs: vec!["published-minimum=1".to_owned()],
         disabled_passes: without.into_iter().map(str::to_owned).collect(),
         ..CompileOptions::default()

@@ -2,7 +2,8 @@
 
 use super::Mutant;
 use super::places::{Registers, defined, edit, edit_instruction, instructions, leaves, offsets, set};
-use oriole_ptx::ast::{AddressBase, Imm, Instruction, Module, Opcode, Operand, Span};
+use fastrand::Rng;
+use oriole_ptx::ast::{AddressBase, Imm, Instruction, Module, Operand, Span};
 
 /// What offsets and constants are put to: zero and its neighbours, and the ends of the fields that words have ([`widths`]).
 fn values() -> Vec<i64> {
@@ -43,15 +44,21 @@ enum Field {
     Vectors,
 }
 
-/// The module with each field of each instruction of those opcodes at each edge.
-pub(super) fn mutants(module: &Module, focus: &[Opcode]) -> Vec<Mutant> {
+/// Of the edges of a field that many are tried, besides those at [`ALWAYS`].
+const CHOSEN: usize = 4;
+const ALWAYS: [i64; 2] = [0, -1];
+
+/// The module with each field of each instruction of those numbers at some of the edges.
+pub(super) fn mutants(rng: &mut Rng, module: &Module, focus: &[usize]) -> Vec<Mutant> {
     let all = instructions(module);
     let values = values();
     let mut made = Vec::new();
-    for at in (0..all.len()).filter(|at| focus.contains(&all[*at].opcode)) {
+    for &at in focus {
         for field in fields(all[at], module) {
-            let values = if matches!(field, Field::Vectors) { &[0][..] } else { &values };
-            made.extend(values.iter().filter_map(|value| mutant(module, at, &field, *value)));
+            let chosen = (0..CHOSEN).map(|_| values[rng.usize(..values.len())]);
+            let edges: Vec<i64> = ALWAYS.into_iter().chain(chosen).collect();
+            let edges = if matches!(field, Field::Vectors) { &edges[..1] } else { &edges };
+            made.extend(edges.iter().filter_map(|value| mutant(module, at, &field, *value)));
         }
     }
     made

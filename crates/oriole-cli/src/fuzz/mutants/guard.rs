@@ -3,7 +3,7 @@
 use super::Mutant;
 use super::places::bodies_mut;
 use super::places::{defined, edit_instruction, instructions, statements};
-use oriole_ptx::ast::{Guard, Module, Name, Opcode, Span, SymbolTable};
+use oriole_ptx::ast::{Guard, Module, Name, Span, SymbolTable};
 
 /// Guards, and what sets them ahead of all. What a compiler cannot know, or the guard would be gone.
 const GUARDS: [(&str, &str); 3] = [
@@ -12,12 +12,11 @@ const GUARDS: [(&str, &str); 3] = [
     ("everywhere", "mov.u32 %gate_w, %nctaid.x; setp.eq.u32 %gate_p, %gate_w, 1;"),
 ];
 
-/// The module with each instruction of those opcodes, one at a time, under each of the guards.
-pub(super) fn mutants(module: &Module, focus: &[Opcode]) -> Vec<Mutant> {
+/// The module with each instruction of those numbers, one at a time, under each of the guards.
+pub(super) fn mutants(module: &Module, focus: &[usize]) -> Vec<Mutant> {
     let all = instructions(module);
-    let is_meant = |at: &usize| focus.contains(&all[*at].opcode) && all[*at].guard.is_none();
-    let places: Vec<usize> = (0..all.len()).filter(is_meant).collect();
-    let each = places.iter().flat_map(|at| GUARDS.iter().map(move |guard| (*at, guard)));
+    let unguarded = focus.iter().filter(|at| all[**at].guard.is_none());
+    let each = unguarded.flat_map(|at| GUARDS.iter().map(move |guard| (*at, guard)));
     each.filter_map(|(at, (note, text))| guarded(module, at, note, text)).collect()
 }
 

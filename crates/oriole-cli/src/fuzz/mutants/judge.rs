@@ -1,7 +1,7 @@
 //! What our compiler makes of a mutant.
 
 use super::{Mutant, seeds};
-use crate::fuzz::sides::{self, Outcome, Plan, Side, Tools};
+use crate::fuzz::sides::{self, Build, Outcome, Plan, Side, Tools};
 use oriole_codegen::CompileError;
 use oriole_cubin::Target;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,10 +51,17 @@ impl Judge<'_> {
         verdict
     }
 
+    fn level_in_turn(&self) -> u8 {
+        self.levels[self.number as usize % self.levels.len()]
+    }
+
     /// Whether our compiler takes it; what is wrong with us if it does neither, or takes too long.
     fn compiled(&self, text: &str, level: u8) -> Result<bool, String> {
         let begun = Instant::now();
-        let compile = || sides::compiled(text, self.target, sides::Build { opt_level: level, ..Default::default() });
+        // Looking after each phase takes longer than all phases.
+        let verify = level == self.level_in_turn();
+        let build = Build { opt_level: level, ..Build::default() };
+        let compile = || sides::compiled(text, self.target, build, verify);
         let taken = match catch_unwind(AssertUnwindSafe(compile)) {
             Ok(Ok(_)) => true,
             Ok(Err(error @ CompileError::Source(_))) => {
@@ -93,9 +100,8 @@ impl Judge<'_> {
             Some(Outcome::Panicked(reason)) => return (false, Some(format!("the interpreter panicked: {reason}"))),
             _ => return (false, None),
         };
-        let between = self.levels[self.number as usize % self.levels.len()];
         let mut levels: Vec<u8> = self.levels.first().into_iter().chain(self.levels.last()).copied().collect();
-        levels.push(between);
+        levels.push(self.level_in_turn());
         levels.dedup();
         let differs = |level: u8| match run(Side::level(level))? {
             Outcome::Output(bytes) if bytes == right => None,

@@ -30,7 +30,8 @@ pub use seeds::{Seed, forms, program};
 pub enum Change {
     /// Statements are deleted, doubled, exchanged, retyped, rewired at random.
     Random,
-    /// One field of an instruction is put to an edge: every offset, immediate, and source in turn. A mutant is a seed with all its edges.
+    /// One field of an instruction is put to an edge: every offset, immediate, and source in turn. A mutant is a seed with each field
+    /// at some of the edges.
     Edges,
     /// An instruction gets a guard that is false in half of the lanes, or in all. A mutant is a seed with all its guards.
     Guards,
@@ -117,12 +118,10 @@ impl Mutants {
     }
 
     fn mutants(&self, seed: &Seed, number: u64) -> Vec<Mutant> {
+        let mut rng = Rng::with_seed(self.stream(number) ^ 1);
         match self.change {
-            Change::Random => {
-                let mut rng = Rng::with_seed(self.stream(number) ^ 1);
-                change::mutant(&mut rng, &seed.module).into_iter().collect()
-            }
-            Change::Edges => edges::mutants(&seed.module, &seed.focus),
+            Change::Random => change::mutant(&mut rng, &seed.module).into_iter().collect(),
+            Change::Edges => edges::mutants(&mut rng, &seed.module, &seed.focus),
             Change::Guards => guard::mutants(&seed.module, &seed.focus),
         }
     }

@@ -2,8 +2,8 @@
 
 use fastrand::Rng;
 use oriole_ptx::ast::{
-    AddressBase, Block, Imm, Instruction, Item, Module, Name, Operand, RegisterDecl, ScalarType, Span, Statement,
-    SymbolTable,
+    AddressBase, Block, Imm, Instruction, Item, Module, Name, Operand, RegisterDecl, ScalarType, Space, Span,
+    Statement, SymbolTable,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -194,8 +194,21 @@ pub(super) fn statements(symbols: &mut SymbolTable, text: &str) -> Option<Vec<St
     oriole_ptx::parse_statements(text, 0, symbols).ok()
 }
 
-/// The module with a value for each register where it is declared, from a stream; `None` where a type has no constants.
+/// Whether a function has memory of its own, which begins with anything and stands anywhere: local variables, parameters of calls.
+fn has_own_memory(block: &Block) -> bool {
+    block.statements.iter().any(|statement| match statement {
+        Statement::Variable(variable) => matches!(variable.space, Space::Local | Space::Param),
+        Statement::Block(inner) => has_own_memory(inner),
+        _ => false,
+    })
+}
+
+/// The module with a value for each register where it is declared, from a stream; `None` where a type has no constants, or where
+/// registers are not all that may be undefined.
 pub(super) fn defined(module: &Module) -> Option<Module> {
+    if bodies(module).any(has_own_memory) {
+        return None;
+    }
     fn fill(block: &mut Block, symbols: &mut SymbolTable, used: &BTreeSet<String>, rng: &mut Rng) -> Option<()> {
         let mut at = 0;
         while at < block.statements.len() {

@@ -1,10 +1,11 @@
 //! What mutants are made of: files of PTX, and forms of the corpus.
 
+use super::places::instructions;
 use crate::fuzz::buffers::{Argument, Buffer, Element, Fill};
 use crate::fuzz::case::Case;
 use crate::fuzz::sides::Plan;
 use oriole_cubin::Target;
-use oriole_ptx::ast::{Module, Opcode};
+use oriole_ptx::ast::{Instruction, Module};
 
 /// A module that is right.
 #[derive(Clone, Debug)]
@@ -17,8 +18,8 @@ pub struct Seed {
     pub targets: Vec<Target>,
     /// The tree.
     pub(super) module: Module,
-    /// What it is there for: the others bring operands and take results. Empty: all.
-    pub(super) focus: Vec<Opcode>,
+    /// Numbers of the instructions that it is there for: the others bring operands and take results.
+    pub(super) focus: Vec<usize>,
 }
 
 /// Targets of files that name none, where they may be newer than the file's own.
@@ -42,7 +43,8 @@ pub fn program(name: &str, text: &str) -> Result<Seed, String> {
     if let Some(case) = &case {
         targets.clone_from(&case.targets);
     }
-    Ok(Seed { name: name.to_owned(), plan: case.map(|case| case.plan), targets, module, focus: Vec::new() })
+    let focus = (0..instructions(&module).len()).collect();
+    Ok(Seed { name: name.to_owned(), plan: case.map(|case| case.plan), targets, module, focus })
 }
 
 /// The forms of a file of the corpus: a line of JSON each. Those whose results depend on their input alone are run.
@@ -79,10 +81,24 @@ fn form(line: &str) -> Result<Seed, String> {
         arguments: vec![Argument::InOut(input), Argument::Out(4 * words(form.out_bytes))],
         ..Plan::default()
     };
-    // `muladd.f32` is two instructions; its first word says nothing.
-    let opcode = form.id.split(['.', '+', '#']).next().and_then(Opcode::from_name);
     let plan = form.deterministic.then_some(plan);
-    Ok(Seed { name: form.id, plan, targets, module, focus: opcode.into_iter().collect() })
+    let focus = meant(&module, &form.id);
+    Ok(Seed { name: form.id, plan, targets, module, focus })
+}
+
+/// The instructions that a form is there for: those that its name begins with, or whose opcode it begins with.
+fn meant(module: &Module, id: &str) -> Vec<usize> {
+    let words = id.split(['+', '#']).next().unwrap_or_default();
+    let all = instructions(module);
+    let spelt = |instruction: &Instruction| {
+        let text = oriole_ptx::print_instruction(instruction, &module.symbols);
+        text.split_whitespace().find(|word| !word.starts_with('@')).map(str::to_owned)
+    };
+    let exactly: Vec<usize> = (0..all.len()).filter(|at| spelt(all[*at]).is_some_and(|text| text == words)).collect();
+    match exactly[..] {
+        [] => (0..all.len()).filter(|at| words.split('.').next() == Some(all[*at].opcode.as_str())).collect(),
+        _ => exactly,
+    }
 }
 
 /// A module as text, for a target.
