@@ -324,6 +324,32 @@ impl Inst {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oriole_isa::RegFile;
+
+    /// The opcode of a mark, a MovPhi and a hold is NOP, which has a predicate: their registers are none.
+    #[test]
+    fn what_is_no_instruction_of_the_machine_has_no_roles() {
+        let register = Operand::reg(VReg::from_u32(3));
+        for inst in [Inst::undef(register), Inst::phi(register), Inst::hold(&[register, register])] {
+            for role in [Role::D, Role::A, Role::PA] {
+                assert_eq!((inst.position(role), inst.operand(role)), (None, None), "{inst:?}");
+            }
+            assert_eq!(inst.width(0), 0, "{inst:?}");
+            let mut changed = inst.clone();
+            changed.set_role(Role::PA, Operand::pt());
+            assert_eq!(changed, inst);
+        }
+        assert_eq!(Inst::neutral(Opcode::NOP, Mods::new()).operand(Role::PA), Some(Operand::pt()));
+    }
+
+    /// No instruction of the machine reads what is undefined.
+    #[test]
+    fn a_copy_of_what_is_undefined_is_a_mark() {
+        let register = Operand::reg(VReg::from_u32(3));
+        for file in [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP] {
+            assert_eq!(Inst::copy(file, register, Operand::undef()), Inst::undef(register));
+        }
+    }
 
     /// Where the guard is false the old value stays: what is read then is not what the operands give.
     #[test]

@@ -4,7 +4,7 @@ use super::args::{FuzzArgs, FuzzKind, FuzzWithout};
 use super::failure::Failure;
 use super::{compile, files};
 use crate::fuzz::{
-    self, Build, Campaign, Case, Change, Finding, Kinds, Mutants, Seed, Side, Tally, Tools, every_time, in_turn,
+    Build, Campaign, Case, Change, Finding, Kinds, Mutants, Seed, Side, Tally, Tools, every_time, in_turn,
     without_phases,
 };
 use crate::nvdisasm::Nvdisasm;
@@ -177,8 +177,8 @@ fn seeds(paths: &[PathBuf]) -> Result<Vec<Seed>, Failure> {
         let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let read = match path.extension().is_some_and(|extension| extension == "jsonl") {
-            true => fuzz::forms(&text),
-            false => fuzz::program(&name, &text).map(|seed| vec![seed]),
+            true => Seed::forms(&text),
+            false => Seed::program(&name, &text).map(|seed| vec![seed]),
         };
         match read {
             Ok(read) => seeds.extend(read),

@@ -21,5 +21,5 @@ mod whole;
 pub use buffers::{Argument, Buffer, Element, Fill};
 pub use campaign::{Campaign, Finding, Kinds, every_time, in_turn, without_phases};
 pub use case::Case;
-pub use mutants::{Change, Mutants, Seed, Tally, forms, program};
+pub use mutants::{Change, Mutants, Seed, Tally};
 pub use sides::{Build, Outcome, Plan, Side, Tools};

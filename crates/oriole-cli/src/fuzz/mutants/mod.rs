@@ -23,7 +23,7 @@ use oriole_ptx::ast::Module;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use seeds::{Seed, forms, program};
+pub use seeds::Seed;
 
 /// What is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,34 +25,36 @@ pub struct Seed {
 /// Targets of files that name none, where they may be newer than the file's own.
 const GENERATIONS: [&str; 6] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_103", "sm_120"];
 
-/// A file: of `tests/programs`, with its launch, or any other.
-///
-/// # Errors
-/// Where it is no PTX, or its header is wrong; in words.
-pub fn program(name: &str, text: &str) -> Result<Seed, String> {
-    let module = oriole_ptx::load(text).map_err(|errors| errors[0].message.clone())?;
-    let own = module.target.first().and_then(|name| oriole_codegen::target(name).ok());
-    let own = own.ok_or("its target is unknown")?;
-    let newer =
-        GENERATIONS.iter().filter_map(|name| oriole_codegen::target(name).ok()).filter(|newer| newer.sm > own.sm);
-    let mut targets: Vec<Target> = vec![own];
-    targets.extend(newer.filter(|_| own.to_string().ends_with(|last: char| last.is_ascii_digit())));
-    let header = text.lines().take_while(|line| line.starts_with("//"));
-    let has_header = header.clone().any(|line| line.starts_with("// arg:"));
-    let case = if has_header { Some(Case::parse(text)?) } else { None };
-    if let Some(case) = &case {
-        targets.clone_from(&case.targets);
+impl Seed {
+    /// A file: of `tests/programs`, with its launch, or any other.
+    ///
+    /// # Errors
+    /// Where it is no PTX, or its header is wrong; in words.
+    pub fn program(name: &str, text: &str) -> Result<Seed, String> {
+        let module = oriole_ptx::load(text).map_err(|errors| errors[0].message.clone())?;
+        let own = module.target.first().and_then(|name| oriole_codegen::target(name).ok());
+        let own = own.ok_or("its target is unknown")?;
+        let newer =
+            GENERATIONS.iter().filter_map(|name| oriole_codegen::target(name).ok()).filter(|newer| newer.sm > own.sm);
+        let mut targets: Vec<Target> = vec![own];
+        targets.extend(newer.filter(|_| own.to_string().ends_with(|last: char| last.is_ascii_digit())));
+        let header = text.lines().take_while(|line| line.starts_with("//"));
+        let has_header = header.clone().any(|line| line.starts_with("// arg:"));
+        let case = if has_header { Some(Case::parse(text)?) } else { None };
+        if let Some(case) = &case {
+            targets.clone_from(&case.targets);
+        }
+        let focus = (0..instructions(&module).len()).collect();
+        Ok(Seed { name: name.to_owned(), plan: case.map(|case| case.plan), targets, module, focus })
     }
-    let focus = (0..instructions(&module).len()).collect();
-    Ok(Seed { name: name.to_owned(), plan: case.map(|case| case.plan), targets, module, focus })
-}
 
-/// The forms of a file of the corpus: a line of JSON each. Those whose results depend on their input alone are run.
-///
-/// # Errors
-/// Where a line is not as the corpus's README says; in words.
-pub fn forms(text: &str) -> Result<Vec<Seed>, String> {
-    text.lines().filter(|line| !line.trim().is_empty()).map(form).collect()
+    /// The forms of a file of the corpus: a line of JSON each. Those whose results depend on their input alone are run.
+    ///
+    /// # Errors
+    /// Where a line is not as the corpus's README says; in words.
+    pub fn forms(text: &str) -> Result<Vec<Seed>, String> {
+        text.lines().filter(|line| !line.trim().is_empty()).map(form).collect()
+    }
 }
 
 #[derive(serde::Deserialize)]
