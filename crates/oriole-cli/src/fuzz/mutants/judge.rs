@@ -104,9 +104,8 @@ impl Judge<'_> {
         levels.push(self.level_in_turn());
         levels.dedup();
         let differs = |level: u8| match run(Side::level(level))? {
-            Outcome::Output(bytes) if bytes == right => None,
             Outcome::Output(bytes) => {
-                let at = bytes.iter().zip(&right).position(|(a, b)| a != b).unwrap_or(0) & !3;
+                let at = difference(&bytes, &right)?;
                 Some(format!("run -O{level}: differs from the interpreter at byte {at}"))
             }
             Outcome::Failed(reason) => Some(format!("run -O{level}: {reason}")),
@@ -122,6 +121,35 @@ impl Judge<'_> {
             |candidate: &Mutant| self.verdict(candidate).fault.is_some_and(|fault| self::kind(&fault) == kind);
         super::reduce::reduced(mutant, &is_same)
     }
+}
+
+/// The first word in which outputs differ. Which NaN an operation gives PTX leaves open, and nothing says what is in a word: two are the
+/// same where both are NaNs of one format.
+fn difference(ours: &[u8], right: &[u8]) -> Option<usize> {
+    let word =
+        |bytes: &[u8], at: usize| bytes[at..].iter().take(4).rev().fold(0, |all, byte| all << 8 | u32::from(*byte));
+    let differs = |at: &usize| !is_same(word(ours, *at), word(right, *at));
+    (0..ours.len()).step_by(4).filter(differs).find(|at| {
+        let high = at | 4;
+        let doubles = high + 4 <= ours.len() && is_double_nan(word(ours, high)) && is_double_nan(word(right, high));
+        !doubles
+    })
+}
+
+/// Whether words are equal, or NaNs both of them, or in each half.
+fn is_same(a: u32, b: u32) -> bool {
+    let singles = f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan();
+    let half_nan = |half: u32| half & 0x7fff > 0x7c00;
+    let halves = [0, 16].iter().all(|shift| {
+        let (a, b) = (a >> shift & 0xffff, b >> shift & 0xffff);
+        a == b || half_nan(a) && half_nan(b)
+    });
+    a == b || singles || halves
+}
+
+/// Whether the upper word of a double makes it a NaN, or may do so.
+fn is_double_nan(high: u32) -> bool {
+    high & 0x7fff_ffff >= 0x7ff0_0000
 }
 
 /// The words of a fault without the numbers in it.

@@ -138,8 +138,9 @@ impl Mutants {
             tally.taken.fetch_add(u64::from(verdict.taken), Ordering::Relaxed);
             tally.compared.fetch_add(u64::from(verdict.compared), Ordering::Relaxed);
             if let Some(difference) = verdict.fault {
-                let small = judge.reduced(mutant, &difference);
-                let mut case = case(seed, &small, target);
+                // Of the others nothing but the form is left.
+                let small = (self.change == Change::Random).then(|| judge.reduced(mutant, &difference));
+                let mut case = case(seed, small.as_ref().unwrap_or(mutant), target);
                 case.notes.insert(0, difference.clone());
                 found.push(Finding { number, case, difference, is_ptxas: false });
             }

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use oriole_ptx::ast::{
     AddressBase, Block, Imm, Instruction, Item, Module, Name, Operand, RegisterDecl, ScalarType, Space, Span,
-    Statement, SymbolTable,
+    Statement, SymbolTable, Word,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -203,9 +203,20 @@ fn has_own_memory(block: &Block) -> bool {
     })
 }
 
-/// The module with a value for each register where it is declared, from a stream; `None` where a type has no constants, or where
-/// registers are not all that may be undefined.
+/// Whether an instruction's result may be one of several.
+pub(super) fn is_approximate(instruction: &Instruction) -> bool {
+    instruction.has(Word::Approx) || instruction.has(Word::Full)
+}
+
+/// The module with values for its registers, if nothing else leaves its results open.
 pub(super) fn defined(module: &Module) -> Option<Module> {
+    let approximate = instructions(module).into_iter().any(is_approximate);
+    if approximate { None } else { with_values(module) }
+}
+
+/// The module with a value for each register where it is declared, from a stream; `None` where a type has no constants, or where
+/// registers are not all that begins with anything.
+pub(super) fn with_values(module: &Module) -> Option<Module> {
     if bodies(module).any(has_own_memory) {
         return None;
     }

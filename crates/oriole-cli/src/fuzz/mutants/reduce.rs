@@ -9,11 +9,7 @@ const TRIES: usize = 300;
 
 /// The smallest mutant found for which `shows` still holds: runs of instructions go, longer ones first.
 pub(super) fn reduced(mutant: &Mutant, shows: &dyn Fn(&Mutant) -> bool) -> Mutant {
-    let runs_defined = mutant.defined.as_ref().is_some_and(|defined| *defined == mutant.module);
-    let as_mutant = |module: Module| {
-        let defined = if runs_defined { Some(module.clone()) } else { defined(&module) };
-        Mutant { module, defined, note: mutant.note.clone() }
-    };
+    let as_mutant = |module: Module| Mutant { defined: defined(&module), module, note: mutant.note.clone() };
     let mut best = as_mutant(mutant.module.clone());
     let mut tries = TRIES;
     let mut chunk = instructions(&best.module).len().div_ceil(2);
