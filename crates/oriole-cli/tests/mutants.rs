@@ -56,7 +56,8 @@ fn corpus() -> Vec<Seed> {
 
 /// No findings among the mutants; how many modules were compared with the interpreter.
 fn no_findings(change: Change, seeds: Vec<Seed>, count: u64) -> u64 {
-    let mutants = Mutants { seed: 1, first: 0, count, change, targets: Vec::new(), levels: vec![0, 1, 2, 3], seeds };
+    let (edges, levels) = if is_thorough() { (4, vec![0, 1, 2, 3]) } else { (1, vec![0, 3]) };
+    let mutants = Mutants { seed: 1, first: 0, count, change, edges, targets: Vec::new(), levels, seeds };
     let tally = Tally::default();
     let findings = mutants.run(&tally, |_, _| {});
     let list: Vec<String> = findings.iter().map(|f| format!("{}: {}\n{}", f.number, f.difference, f.case)).collect();

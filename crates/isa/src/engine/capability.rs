@@ -21,7 +21,7 @@ impl Opcode {
     }
 
     /// The numbers that all forms of the instruction on the target hold as the operand of that role, of those that have a number
-    /// there. Some forms may hold more. `None` where no form has one.
+    /// there; of a constant bank its offsets. Some forms may hold more. `None` where no form has one.
     pub fn numbers(self, role: Role, arch: Arch) -> Option<RangeInclusive<i64>> {
         let at = self.position(role)?;
         let of_forms = forms_on(self, arch).filter_map(|form| numbers_of(form.slots[at].place));
@@ -53,7 +53,7 @@ fn bits_of(place: Place) -> Option<u32> {
 }
 
 fn numbers_of(place: Place) -> Option<RangeInclusive<i64>> {
-    let Place::Imm { signed, .. } = place else { return None };
+    let signed = matches!(place, Place::Imm { signed: true, .. });
     let end = 1i64.checked_shl(bits_of(place)?).filter(|end| *end > 0).unwrap_or(i64::MAX);
     Some(if signed { -(end / 2)..=end / 2 - 1 } else { 0..=end - 1 })
 }

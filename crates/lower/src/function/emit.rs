@@ -77,6 +77,24 @@ impl FnLower<'_, '_> {
         for (base, offset) in [(Role::Base, Role::Offset), (Role::SBase, Role::SOffset)] {
             self.shorten_offset(inst, base, offset)?;
         }
+        self.shorten_bank_offset(inst)
+    }
+
+    /// Adds to the index what a load from a constant bank has no room for in its offset.
+    fn shorten_bank_offset(&mut self, inst: &mut Inst) -> Lowered {
+        let Some(OperandKind::Const { bank, offset }) = inst.operand(Role::Bank).map(Operand::kind) else {
+            return Ok(());
+        };
+        let held = inst.opcode.numbers(Role::Bank, self.arch());
+        let Some(at) =
+            inst.position(Role::Base).filter(|_| held.is_some_and(|held| !held.contains(&i64::from(offset))))
+        else {
+            return Ok(());
+        };
+        let sum = self.temp()?;
+        ops::add(self, sum, inst.operands[at], Operand::imm(offset))?;
+        inst.operands[at] = sum;
+        inst.set_role(Role::Bank, Operand::cbank(bank, 0));
         Ok(())
     }
 

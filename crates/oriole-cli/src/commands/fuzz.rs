@@ -16,6 +16,9 @@ use std::time::Instant;
 /// Of random programs.
 const DEFAULT_TARGET: &str = "sm_90";
 
+/// Of a field so many edges are tried at a time; other seeds choose others.
+const EDGES: usize = 4;
+
 /// Programs between two lines about the progress.
 const REPORT_EVERY: u64 = 1024;
 
@@ -132,6 +135,7 @@ fn run_mutants(args: &FuzzArgs, change: Change) -> Result<(), Failure> {
         first: args.first,
         count: args.count,
         change,
+        edges: EDGES,
         targets: args.arch.as_deref().map_or(Ok(Vec::new()), self::targets)?,
         levels: args.opt_level.map_or_else(|| vec![0, 1, 2, 3], |level| vec![level]),
         seeds: seeds(&args.of)?,

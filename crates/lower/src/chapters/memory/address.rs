@@ -244,11 +244,7 @@ fn wide(cx: &mut FnLower<'_, '_>, target: Target, base: Wide, offset: i64) -> Lo
 
 /// A 32-bit address; the offset is folded in where it fits.
 fn place32(cx: &mut FnLower<'_, '_>, target: Target, base: Operand, offset: i64) -> Lowered<Addr> {
-    let fits = match target {
-        Target::Constant(_) => u16::try_from(offset).ok().map(i32::from),
-        _ => fitting(cx, target, offset),
-    };
-    if let Some(offset) = fits {
+    if let Some(offset) = fitting(cx, target, offset) {
         return Ok(Addr { target, base, offset });
     }
     let sum = cx.temp()?;
@@ -258,13 +254,13 @@ fn place32(cx: &mut FnLower<'_, '_>, target: Target, base: Operand, offset: i64)
 
 /// The offset, where loads hold it. What holds less gets the rest of it added to its base when it is emitted.
 fn fitting(cx: &FnLower<'_, '_>, target: Target, offset: i64) -> Option<i32> {
-    let load = match target {
-        Target::Global => Sass::LDG,
-        Target::Generic => Sass::LD,
-        Target::Shared => Sass::LDS,
-        Target::Local => Sass::LDL,
-        Target::Constant(_) => Sass::LDC,
+    let (load, role) = match target {
+        Target::Global => (Sass::LDG, Role::Offset),
+        Target::Generic => (Sass::LD, Role::Offset),
+        Target::Shared => (Sass::LDS, Role::Offset),
+        Target::Local => (Sass::LDL, Role::Offset),
+        Target::Constant(_) => (Sass::LDC, Role::Bank),
     };
-    let held = load.numbers(Role::Offset, cx.arch())?;
+    let held = load.numbers(role, cx.arch())?;
     i32::try_from(offset).ok().filter(|_| held.contains(&offset))
 }

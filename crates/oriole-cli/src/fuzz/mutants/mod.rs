@@ -50,6 +50,8 @@ pub struct Mutants {
     pub change: Change,
     /// Only for these targets, where there are any.
     pub targets: Vec<Target>,
+    /// Of a field so many edges are tried, chosen at random, besides 0 and -1.
+    pub edges: usize,
     /// Levels that each is compiled at.
     pub levels: Vec<u8>,
     /// What it is changed in.
@@ -121,7 +123,7 @@ impl Mutants {
         let mut rng = Rng::with_seed(self.stream(number) ^ 1);
         match self.change {
             Change::Random => change::mutant(&mut rng, &seed.module).into_iter().collect(),
-            Change::Edges => edges::mutants(&mut rng, &seed.module, &seed.focus),
+            Change::Edges => edges::mutants(&mut rng, &seed.module, &seed.focus, self.edges),
             Change::Guards => guard::mutants(&seed.module, &seed.focus),
         }
     }
