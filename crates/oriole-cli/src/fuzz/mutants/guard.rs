@@ -1,8 +1,7 @@
 //! Guards: an instruction is executed in half of the lanes, or in none.
 
 use super::Mutant;
-use super::places::bodies_mut;
-use super::places::{defined, edit_instruction, instructions, statements, with_values};
+use super::places::{bodies_mut, edit_instruction, instructions, is_approximate, statements, with_values};
 use oriole_ptx::ast::{Guard, Instruction, Module, Name, Opcode, Span, Word};
 
 const NOWHERE: &str = "nowhere";
@@ -34,8 +33,8 @@ fn guarded(module: &Module, at: usize, note: &str, text: &str) -> Option<Mutant>
     let pred = Name { sym: made.symbols.intern("%gate_p"), span: Span::default() };
     edit_instruction(&mut made, at, |instruction| instruction.guard = Some(Guard { pred, negated: false }));
     // What registers hold where the guard is false must be known; what an approximation gives matters where there is one.
-    let defined = if note == NOWHERE { with_values(&made) } else { defined(&made) };
-    let defined = match defined {
+    let exact = note == NOWHERE || !instructions(&made).into_iter().any(is_approximate);
+    let defined = match with_values(&made).filter(|_| exact) {
         Some(defined) => Some(with_gate(defined, text)?),
         None => None,
     };

@@ -210,16 +210,12 @@ pub(super) fn is_approximate(instruction: &Instruction) -> bool {
 
 /// The module with values for its registers, if nothing else leaves its results open.
 pub(super) fn defined(module: &Module) -> Option<Module> {
-    let approximate = instructions(module).into_iter().any(is_approximate);
-    if approximate { None } else { with_values(module) }
+    let open = instructions(module).into_iter().any(is_approximate) || bodies(module).any(has_own_memory);
+    if open { None } else { with_values(module) }
 }
 
-/// The module with a value for each register where it is declared, from a stream; `None` where a type has no constants, or where
-/// registers are not all that begins with anything.
+/// The module with a value for each register where it is declared, from a stream; `None` where a type has no constants.
 pub(super) fn with_values(module: &Module) -> Option<Module> {
-    if bodies(module).any(has_own_memory) {
-        return None;
-    }
     fn fill(block: &mut Block, symbols: &mut SymbolTable, used: &BTreeSet<String>, rng: &mut Rng) -> Option<()> {
         let mut at = 0;
         while at < block.statements.len() {
