@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// Random mutants, or half of them without `ORIOLE_THOROUGH=1`; `oriole fuzz --kind mutants` makes more.
-const RANDOM: u64 = 160;
+const RANDOM: u64 = 100;
 /// Without `ORIOLE_THOROUGH=1` one in so many forms of the corpus is put under guards, and to edges.
-const ONE_IN: usize = 400;
+const ONE_IN: usize = 600;
 
 fn data(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(folder)
@@ -44,6 +44,11 @@ fn selection() -> Vec<Seed> {
     forms(&data("data/forms/selection.jsonl"))
 }
 
+/// Every third of the selection, or all where all are asked for; and some of the corpus.
+fn some_forms() -> Vec<Seed> {
+    selection().into_iter().step_by(if is_thorough() { 1 } else { 3 }).chain(corpus()).collect()
+}
+
 /// One in so many forms of the corpus, or all where all are asked for.
 fn corpus() -> Vec<Seed> {
     let Some(folder) = shared("ptx_forms/forms") else { return Vec::new() };
@@ -67,25 +72,25 @@ fn no_findings(change: Change, seeds: Vec<Seed>, count: u64) -> u64 {
 
 #[test]
 fn statements_that_are_deleted_doubled_exchanged_or_changed_compile_and_run() {
-    let seeds = [programs("programs"), programs("data/kernels/ptx"), selection(), selection()].concat();
+    let seeds = [programs("programs"), programs("data/kernels/ptx"), selection(), selection(), selection()].concat();
     let compared = no_findings(Change::Random, seeds, sample(RANDOM));
-    assert!(compared > RANDOM / 8, "{compared} were run");
+    assert!(compared > RANDOM / 20, "{compared} were run");
 }
 
 #[test]
 fn fields_at_their_edges_compile_and_run() {
-    let seeds: Vec<Seed> = selection().into_iter().chain(corpus()).collect();
+    let seeds = some_forms();
     let count = seeds.len() as u64;
     let compared = no_findings(Change::Edges, seeds, count);
-    assert!(compared > 100, "{compared} were run");
+    assert!(compared > 30, "{compared} were run");
 }
 
 #[test]
 fn instructions_under_guards_do_what_the_interpreter_does() {
-    let seeds: Vec<Seed> = selection().into_iter().chain(corpus()).collect();
+    let seeds = some_forms();
     let count = seeds.len() as u64;
     let compared = no_findings(Change::Guards, seeds, count);
-    assert!(compared > 100, "{compared} were run");
+    assert!(compared > 30, "{compared} were run");
 }
 
 /// For all targets, though the file names one.

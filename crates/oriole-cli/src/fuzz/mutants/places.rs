@@ -210,7 +210,9 @@ pub(super) fn is_approximate(instruction: &Instruction) -> bool {
 
 /// The module with values for its registers, if nothing else leaves its results open.
 pub(super) fn defined(module: &Module) -> Option<Module> {
-    let open = instructions(module).into_iter().any(is_approximate) || bodies(module).any(has_own_memory);
+    // What a function gives back may be left out.
+    let calls = module.functions().any(|function| !function.is_entry && function.body.is_some());
+    let open = calls || instructions(module).into_iter().any(is_approximate) || bodies(module).any(has_own_memory);
     if open { None } else { with_values(module) }
 }
 
