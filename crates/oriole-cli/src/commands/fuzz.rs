@@ -111,7 +111,8 @@ impl From<FuzzKind> for Kinds {
         match kind {
             FuzzKind::Kernels => Kinds::Kernels,
             FuzzKind::Whole => Kinds::Whole,
-            _ => Kinds::Both,
+            FuzzKind::Masks => Kinds::Masks,
+            _ => Kinds::All,
         }
     }
 }
@@ -123,7 +124,7 @@ impl FuzzKind {
             FuzzKind::Mutants => Some(Change::Random),
             FuzzKind::Edges => Some(Change::Edges),
             FuzzKind::Guards => Some(Change::Guards),
-            FuzzKind::Kernels | FuzzKind::Whole | FuzzKind::Both => None,
+            FuzzKind::Kernels | FuzzKind::Whole | FuzzKind::Masks | FuzzKind::All => None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod campaign;
 mod case;
 mod generate;
 mod lines;
+mod masks;
 mod mutants;
 mod print;
 mod program;

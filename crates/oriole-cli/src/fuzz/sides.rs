@@ -40,6 +40,8 @@ pub enum Outcome {
 /// Who executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
+    /// Arithmetic on the host, by the program's generator.
+    Host,
     /// The PTX interpreter.
     Interpreter,
     /// Oriole's code on the strict simulator, after `oriole check` of the cubin.
@@ -71,6 +73,7 @@ impl Side {
 impl Display for Side {
     fn fmt(&self, f: &mut Formatter<'_>) -> Formatted {
         match self {
+            Side::Host => f.write_str("host"),
             Side::Interpreter => f.write_str("interpreter"),
             Side::Ptxas(level) => write!(f, "ptxas-O{level}"),
             Side::Oriole(Build { opt_level, fast_compile, maxrregcount, without }) => {
@@ -142,6 +145,7 @@ pub(super) fn run_within(
 
 fn load(side: Side, ptx: &str, target: Target, tools: &Tools, max_instructions: u64) -> Result<Engine, String> {
     match side {
+        Side::Host => Err("the host knows what a generator worked out, not a module".to_owned()),
         Side::Interpreter => interpreter(ptx),
         Side::Oriole(build) => {
             // Where registers are few most is moved about.
