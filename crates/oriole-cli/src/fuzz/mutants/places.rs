@@ -208,11 +208,25 @@ pub(super) fn is_approximate(instruction: &Instruction) -> bool {
     instruction.has(Word::Approx) || instruction.has(Word::Full)
 }
 
+/// Whether an instruction goes to memory of which each engine decides where it is, at an address that is no variable's.
+fn goes_astray(instruction: &Instruction, module: &Module, registers: &Registers) -> bool {
+    let own = instruction.spaces().any(|space| matches!(space, Space::Const | Space::Param | Space::Local));
+    let astray = |operand: &Operand| match operand.address().map(|address| address.base) {
+        Some(AddressBase::Name(name)) => registers.ty(module.text(name)).is_some(),
+        Some(AddressBase::Absolute | AddressBase::Element(..)) => true,
+        _ => false,
+    };
+    own && instruction.operands.iter().any(astray)
+}
+
 /// The module with values for its registers, if nothing else leaves its results open.
 pub(super) fn defined(module: &Module) -> Option<Module> {
     // What a function gives back may be left out.
     let calls = module.functions().any(|function| !function.is_entry && function.body.is_some());
-    let open = calls || instructions(module).into_iter().any(is_approximate) || bodies(module).any(has_own_memory);
+    let registers = Registers::of(module);
+    let astray = instructions(module).into_iter().any(|instruction| goes_astray(instruction, module, &registers));
+    let open =
+        calls || astray || instructions(module).into_iter().any(is_approximate) || bodies(module).any(has_own_memory);
     if open { None } else { with_values(module) }
 }
 
