@@ -73,7 +73,7 @@ impl Pair {
 
 /// The two conditions that both have to hold where a guard does, of which a `PLOP3` makes its predicate.
 fn conjunction(logic: &Inst, guard: Guard) -> Option<[Guard; 2]> {
-    let operand = |role: Role| logic.opcode.position(role).map(|at| logic.operands[at]);
+    let operand = |role: Role| logic.operand(role);
     let plain = logic.opcode == Opcode::PLOP3 && logic.is_machine() && logic.guard().is_none();
     let lone = plain && operand(Role::PD)?.as_reg() == Some(guard.pred) && operand(Role::PD2)? == Operand::pt();
     let table = operand(Role::Lut)?.as_imm().filter(|_| lone)?;

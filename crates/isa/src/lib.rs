@@ -31,7 +31,7 @@ pub use arch::{Arch, UnknownArch, WordFormat};
 pub use control::Control;
 pub use engine::{
     Carries, ControlFault, DecodeError, Display, EncodeError, Encoder, Illegal, ParseError, Unscheduled, control_fault,
-    decode, encode, legal, parse,
+    decode, encode, legal, number_widths, parse,
 };
 pub use facts::{CodeOrder, Exit, Fold, Lanes, Space, Swap};
 pub use field::values::*;

@@ -167,8 +167,12 @@ impl Inst {
         inst
     }
 
-    /// `to = from` in a register file; `from` may be a constant. Predicates are copied by PLOP3 and UPLOP3.
+    /// `to = from` in a register file; `from` may be a constant. Predicates are copied by PLOP3 and UPLOP3. A copy of what is
+    /// undefined is a mark: no instruction reads that.
     pub fn copy(file: RegFile, to: Operand, from: Operand) -> Self {
+        if from == Operand::undef() {
+            return Inst::undef(to);
+        }
         /// The truth table of a function's first input.
         const FIRST: u32 = 0xf0;
         let logic = |truth| {

@@ -182,17 +182,33 @@ impl Inst {
     }
 
     /// Registers that operand `i` occupies, counted in registers of its file; 0 for an operand that
-    /// the signature lacks.
+    /// the signature lacks, and of what is no instruction of the machine.
     #[inline]
     pub fn width(&self, i: usize) -> u8 {
+        if !self.is_machine() {
+            return 0;
+        }
         self.opcode.signature().get(i).map_or(0, |spec| spec.width.of(|field| self.raw(field)))
     }
 
     /// Set the operand with that role; opcodes whose signature lacks it stay as they are.
     pub fn set_role(&mut self, role: Role, operand: Operand) {
-        if let Some(at) = self.opcode.position(role) {
+        if let Some(at) = self.position(role) {
             self.operands[at] = operand;
         }
+    }
+
+    /// Where the operand with that role stands. What is no instruction of the machine has no roles: the opcode of a mark says
+    /// nothing of the operands that it has.
+    #[inline]
+    pub fn position(&self, role: Role) -> Option<usize> {
+        self.opcode.position(role).filter(|_| self.is_machine())
+    }
+
+    /// The operand with that role; none for what is no instruction of the machine.
+    #[inline]
+    pub fn operand(&self, role: Role) -> Option<Operand> {
+        self.operands.get(self.position(role)?).copied()
     }
 
     /// Whether it reads a special register that does not change while a thread runs.
@@ -308,6 +324,32 @@ impl Inst {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oriole_isa::RegFile;
+
+    /// The opcode of a mark, a MovPhi and a hold is NOP, which has a predicate: their registers are none.
+    #[test]
+    fn what_is_no_instruction_of_the_machine_has_no_roles() {
+        let register = Operand::reg(VReg::from_u32(3));
+        for inst in [Inst::undef(register), Inst::phi(register), Inst::hold(&[register, register])] {
+            for role in [Role::D, Role::A, Role::PA] {
+                assert_eq!((inst.position(role), inst.operand(role)), (None, None), "{inst:?}");
+            }
+            assert_eq!(inst.width(0), 0, "{inst:?}");
+            let mut changed = inst.clone();
+            changed.set_role(Role::PA, Operand::pt());
+            assert_eq!(changed, inst);
+        }
+        assert_eq!(Inst::neutral(Opcode::NOP, Mods::new()).operand(Role::PA), Some(Operand::pt()));
+    }
+
+    /// No instruction of the machine reads what is undefined.
+    #[test]
+    fn a_copy_of_what_is_undefined_is_a_mark() {
+        let register = Operand::reg(VReg::from_u32(3));
+        for file in [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP] {
+            assert_eq!(Inst::copy(file, register, Operand::undef()), Inst::undef(register));
+        }
+    }
 
     /// Where the guard is false the old value stays: what is read then is not what the operands give.
     #[test]

@@ -24,6 +24,7 @@ mod memcheck;
 mod memcheck_seeds;
 mod mistakes;
 mod modules;
+mod mutants;
 mod mutations;
 mod nvptx;
 mod objects;

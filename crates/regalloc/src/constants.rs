@@ -91,7 +91,7 @@ pub(crate) fn compute_again(func: &Function, inst: InstId, mask: u128) -> Inst {
 }
 
 fn constant_bank(inst: &Inst) -> Option<(u8, u32)> {
-    match inst.operands.get(inst.opcode.position(Role::Bank)?)?.kind() {
+    match inst.operand(Role::Bank)?.kind() {
         OperandKind::Const { bank, offset } => Some((bank, offset)),
         _ => None,
     }

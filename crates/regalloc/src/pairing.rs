@@ -116,7 +116,7 @@ impl Units {
 /// The first register that an access of spill code loads or stores.
 fn register(func: &Function, inst: InstId) -> Option<u16> {
     let data = &func[inst];
-    let operand = data.operands[data.opcode.position(data_role(data.opcode))?];
+    let operand = data.operand(data_role(data.opcode))?;
     let (file, first, _) = func.physical(operand).filter(|_| data.guard().is_none())?;
     (file == RegFile::R).then_some(first)
 }

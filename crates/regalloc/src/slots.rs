@@ -70,7 +70,7 @@ pub(crate) fn share_slots(func: &mut Function) {
 
 /// Let an instruction of spill code access the frame from that word on.
 pub(crate) fn set_word(func: &mut Function, inst: InstId, word: Word) {
-    if let Some(position) = func[inst].opcode.position(Role::Offset) {
+    if let Some(position) = func[inst].position(Role::Offset) {
         let offset = Operand::imm_signed((func.frame().local_bytes + 4 * word) as i32);
         func.edit().set_operand(inst, position, offset);
     }
@@ -135,7 +135,7 @@ pub(crate) fn words(func: &Function, inst: InstId) -> Option<(Word, u32)> {
     }
     let size = data.get(Field::MEM_SIZE);
     let (words, _) = SIZES.into_iter().find(|(_, known)| *known == size)?;
-    let OperandKind::Imm(offset, _) = data.operands[data.opcode.position(Role::Offset)?].kind() else { return None };
+    let OperandKind::Imm(offset, _) = data.operand(Role::Offset)?.kind() else { return None };
     Some((offset.checked_sub(func.frame().local_bytes)? / 4, words.into()))
 }
 

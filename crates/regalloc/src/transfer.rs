@@ -42,13 +42,13 @@ pub(crate) fn component_by_component(func: &mut Function, regs: &[VReg]) -> Resu
 fn named_in_transfer(func: &Function, inst: InstId) -> Option<Slot> {
     let data = &func[inst];
     let plain = is_spill_code(data) && data.guard().is_none();
-    plain.then(|| data.opcode.position(data_role(data.opcode)).map(Slot::Operand))?
+    plain.then(|| data.position(data_role(data.opcode)).map(Slot::Operand))?
 }
 
 /// The accesses that stand for one of a register that has `parts`.
 fn by_component(func: &Function, inst: InstId, parts: &SecondaryMap<VReg, Vec<VReg>>) -> Option<Vec<Inst>> {
     let data = &func[inst];
-    let (reg, piece) = data.operands[data.opcode.position(data_role(data.opcode))?].as_piece()?;
+    let (reg, piece) = data.operand(data_role(data.opcode))?.as_piece()?;
     let (first, _) = words(func, inst).filter(|_| !parts[reg].is_empty())?;
     let single = if data.opcode == Opcode::STL { store_slot } else { load_slot };
     let frame = func.frame();

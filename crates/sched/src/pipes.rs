@@ -94,7 +94,7 @@ fn multiplied(func: &Function, inst: InstId, arch: Arch) -> Option<Inst> {
     if !old.is_machine() {
         return None;
     }
-    let place = |role| old.opcode.position(role).map(|at| old.operands[at]);
+    let place = |role| old.operand(role);
     let (to, zero) = (place(Role::D)?, Operand::rz());
     let all = |roles: &[Role], value: Operand| roles.iter().all(|role| place(*role) == Some(value));
     let (a, b, c, sign) = match old.opcode {

@@ -59,7 +59,7 @@ fn lines(func: &Function, entry: Block, most: usize) -> Vec<(u8, u32)> {
 
 /// The constant that an instruction reads at a place that is known.
 fn constant(data: &Inst) -> Option<(u8, u32)> {
-    let base = data.opcode.position(Role::Base).map(|at| data.operands[at].kind());
+    let base = data.operand(Role::Base).map(Operand::kind);
     let is_indexed = matches!(base, Some(OperandKind::Reg(..) | OperandKind::Phys { .. }));
     data.operands.iter().filter(|_| !is_indexed).find_map(|operand| match operand.kind() {
         OperandKind::Const { bank, offset } => Some((bank, offset)),

@@ -16,6 +16,7 @@ mod scan;
 mod table;
 mod unscheduled;
 
+pub use capability::number_widths;
 pub use control_word::{Carries, ControlFault};
 pub use decode::{DecodeError, decode};
 pub(crate) use describe::{all_encodings, encodings};

@@ -1,7 +1,8 @@
 //! Emitting instructions: guards, source lines, legal operand forms, blocks.
 
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::{FnLower, ops};
 use oriole_isa::{Effects, Kinds, Mods, Opcode, Role, Setting};
 use oriole_ori::{Block, Guard, Inst, InstFlags, InstId, Operand, OperandKind, RegType};
 
@@ -42,7 +43,7 @@ impl FnLower<'_, '_> {
         if self.guard.is_none() {
             return false;
         }
-        if inst.opcode.info().effects != Effects::NONE {
+        if inst.opcode.info().effects != Effects::NONE || is_indexed(inst) {
             return true;
         }
         inst.defs().any(|(_, operand)| match operand.kind() {
@@ -73,6 +74,52 @@ impl FnLower<'_, '_> {
         for &at in wide.iter().skip(1) {
             inst.operands[at] = self.load_operand(inst, at)?;
         }
+        for (base, offset) in [(Role::Base, Role::Offset), (Role::SBase, Role::SOffset)] {
+            self.shorten_offset(inst, base, offset)?;
+        }
+        self.shorten_bank_offset(inst)
+    }
+
+    /// Adds to the index what a load from a constant bank has no room for in its offset.
+    fn shorten_bank_offset(&mut self, inst: &mut Inst) -> Lowered {
+        let Some(OperandKind::Const { bank, offset }) = inst.operand(Role::Bank).map(Operand::kind) else {
+            return Ok(());
+        };
+        let held = inst.opcode.numbers(Role::Bank, self.arch());
+        let Some(at) =
+            inst.position(Role::Base).filter(|_| held.is_some_and(|held| !held.contains(&i64::from(offset))))
+        else {
+            return Ok(());
+        };
+        let sum = self.temp()?;
+        ops::add(self, sum, inst.operands[at], Operand::imm(offset))?;
+        inst.operands[at] = sum;
+        inst.set_role(Role::Bank, Operand::cbank(bank, 0));
+        Ok(())
+    }
+
+    /// Adds to the base what the instruction has no room for in its offset.
+    fn shorten_offset(&mut self, inst: &mut Inst, base: Role, offset: Role) -> Lowered {
+        let Some(OperandKind::Imm(bits, _)) = inst.operand(offset).map(Operand::kind) else { return Ok(()) };
+        let held = inst.opcode.numbers(offset, self.arch());
+        let far = i64::from(bits as i32);
+        let Some(at) = inst.position(base).filter(|_| held.is_some_and(|held| !held.contains(&far))) else {
+            return Ok(());
+        };
+        if self.func.is_legal(inst, self.arch()) {
+            return Ok(());
+        }
+        let old = inst.operands[at];
+        inst.operands[at] = if inst.width(at) == 2 {
+            let sum = self.temp64()?;
+            ops::add64(self, sum, old.as_reg().map_or(Wide::of_bits(0), Wide::of_pair), Wide::of_bits(far as u64))?;
+            Operand::reg(sum)
+        } else {
+            let sum = self.temp()?;
+            ops::add(self, sum, old, Operand::imm(bits))?;
+            sum
+        };
+        inst.set_role(offset, Operand::imm(0));
         Ok(())
     }
 
@@ -250,6 +297,12 @@ fn takes_slot(inst: &Inst, at: usize) -> bool {
     let shared_slot = spec.kinds.contains(Kinds::R.with(Kinds::IMM));
     shared_slot
         && matches!(inst.operands[at].kind(), OperandKind::Imm(..) | OperandKind::Const { .. } | OperandKind::Symbol(_))
+}
+
+/// Whether it reads a constant bank at an index, which faults where that is wrong: what threads have there that the guard keeps out
+/// may be anything.
+fn is_indexed(inst: &Inst) -> bool {
+    inst.opcode == Opcode::LDC && inst.operand(Role::Base).is_some_and(|base| base != Operand::rz())
 }
 
 /// Whether the instruction takes constants as one of its many source kinds (LDC and ULDC take nothing else).

@@ -108,7 +108,7 @@ fn sums(func: &mut Function, arch: Arch, loops: &LoopForest) -> Vec<Sum> {
 
 /// The values that an access takes for its 64-bit address, where it names no uniform base.
 fn address(func: &Function, inst: &Inst) -> Option<[VReg; 2]> {
-    let (base, uniform) = (inst.opcode.position(Role::Base)?, source(inst, Role::UBase)?);
+    let (base, uniform) = (inst.position(Role::Base)?, source(inst, Role::UBase)?);
     let is_free = inst.is_machine() && ACCESSES.contains(&inst.opcode) && uniform.is_none();
     let is_wide = inst.get(Field::BASE_SIZE) == BaseSize::X64;
     if !is_free || !is_wide {
@@ -169,7 +169,7 @@ fn with_base(func: &mut Function, access: &Inst, part: Part, base: Operand) -> O
 /// Has an access name the descriptor that every access of global memory names no longer; `None` where it names another one, which
 /// carries a policy.
 fn give_up_descriptor(access: &mut Inst) -> Option<()> {
-    let Some(at) = access.opcode.position(Role::Desc) else { return Some(()) };
+    let Some(at) = access.position(Role::Desc) else { return Some(()) };
     let of_all = |kind| matches!(kind, OperandKind::None | OperandKind::Phys { file: RegFile::UR, .. });
     let has_policy = access.opcode.has_field(Field::POLICY) && access.get(Field::POLICY);
     if has_policy || !of_all(access.operands[at].kind()) {

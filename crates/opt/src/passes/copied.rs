@@ -60,10 +60,7 @@ pub(super) fn in_value(func: &mut Function, like: VReg, input: Operand) -> Resul
         return Ok((value, None));
     }
     let value = register_like(func, like)?;
-    let inst = match input.kind() {
-        OperandKind::Undef => Inst::undef(Operand::reg(value)),
-        _ => Inst::copy(func[like].file(), Operand::reg(value), input),
-    };
+    let inst = Inst::copy(func[like].file(), Operand::reg(value), input);
     Ok((value, Some(func.edit().add(inst))))
 }
 

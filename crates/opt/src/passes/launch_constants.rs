@@ -115,7 +115,7 @@ impl Launch {
 
     /// What the instruction reads, if it does nothing but read what is known, and the rule that says so.
     fn read_by(&self, inst: &Inst) -> Option<(usize, u32)> {
-        let source = |role| inst.opcode.position(role).map(|at| inst.operands[at].kind());
+        let source = |role| inst.operand(role).map(Operand::kind);
         let word = match inst.opcode {
             _ if !inst.is_machine() => None,
             Opcode::S2R => {

@@ -119,7 +119,7 @@ pub fn address(func: &Function, inst: &Inst) -> Option<(Base, Range<i64>)> {
     }
     let OperandKind::Imm(offset, _) = role(inst, Role::Offset)? else { return None };
     let named = |role| {
-        let operand = inst.operands[inst.opcode.position(role)?];
+        let operand = inst.operand(role)?;
         let regs = func.named(operand);
         let plain = !operand.has_flags() && regs.iter().all(|reg| func.is_value(*reg));
         let known =
@@ -151,5 +151,5 @@ fn size(inst: &Inst) -> i64 {
 }
 
 pub(super) fn role(inst: &Inst, role: Role) -> Option<OperandKind> {
-    inst.opcode.position(role).map(|at| inst.operands[at].kind())
+    inst.operand(role).map(|operand| operand.kind())
 }

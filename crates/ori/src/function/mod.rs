@@ -226,7 +226,7 @@ impl Function {
         if self.jump_tables.is_empty() || inst.opcode != Opcode::BRX || !inst.is_machine() {
             return None;
         }
-        let at = inst.opcode.position(Role::Offset)?;
+        let at = inst.position(Role::Offset)?;
         self.jump_tables.get(inst.operands[at].as_imm()? as usize)
     }
 

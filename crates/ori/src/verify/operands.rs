@@ -17,6 +17,7 @@ pub(super) fn check(v: &mut Verifier<'_>) {
         } else if data.is_undef() {
             let names_register = matches!(data.operands.as_slice(), [dst] if register_width(func, *dst).is_some());
             messages.extend((!names_register).then(|| "a marker of a value names one register".to_owned()));
+            messages.extend(data.guard().map(|_| "a marker of a value has no guard".to_owned()));
         } else if data.is_hold() {
             let names_registers = data.operands.iter().all(|held| register_width(func, *held).is_some());
             messages.extend((!names_registers).then(|| "only registers can be held".to_owned()));

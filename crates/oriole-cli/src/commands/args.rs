@@ -465,9 +465,9 @@ pub(crate) struct FuzzArgs {
     /// How many programs.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub(crate) count: u64,
-    /// Targets, in turn.
-    #[arg(long, default_value = "sm_90", value_name = "TARGET,…")]
-    pub(crate) arch: String,
+    /// Targets, in turn [default: sm_90; of mutants all that the files are for].
+    #[arg(long, value_name = "TARGET,…")]
+    pub(crate) arch: Option<String>,
     /// What kind of programs.
     #[arg(long, value_enum, default_value_t = FuzzKind::All)]
     pub(crate) kind: FuzzKind,
@@ -504,6 +504,10 @@ pub(crate) struct FuzzArgs {
     /// Print a program instead of running any.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) show: Option<u64>,
+    /// What mutants are made of: files of PTX, with a launch in their head (`tests/programs/README.md`) or without; lines of JSON with
+    /// forms of the corpus.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) of: Vec<PathBuf>,
     /// Run these programs on all sides instead of random ones (`tests/programs/README.md`).
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) run: Vec<PathBuf>,
@@ -596,6 +600,12 @@ pub(crate) enum FuzzKind {
     /// All, in turn.
     #[default]
     All,
+    /// Files of --of with statements deleted, doubled, exchanged, retyped, rewired.
+    Mutants,
+    /// Files of --of with each field at its edges.
+    Edges,
+    /// Files of --of with instructions under guards.
+    Guards,
 }
 
 /// Sides that can be left out.

@@ -3,12 +3,21 @@
 use super::args::{FuzzArgs, FuzzKind, FuzzWithout};
 use super::failure::Failure;
 use super::{compile, files};
-use crate::fuzz::{Build, Campaign, Case, Finding, Kinds, Side, Tools, every_time, in_turn, without_phases};
+use crate::fuzz::{
+    Build, Campaign, Case, Change, Finding, Kinds, Mutants, Seed, Side, Tally, Tools, every_time, in_turn,
+    without_phases,
+};
 use crate::nvdisasm::Nvdisasm;
 use oriole_cubin::Target;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+
+/// Of random programs.
+const DEFAULT_TARGET: &str = "sm_90";
+
+/// Of a field so many edges are tried at a time; other seeds choose others.
+const EDGES: usize = 4;
 
 /// Programs between two lines about the progress.
 const REPORT_EVERY: u64 = 1024;
@@ -19,6 +28,9 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
     std::panic::set_hook(Box::new(|_| {}));
     if !args.run.is_empty() {
         return run_files(args);
+    }
+    if let Some(change) = args.kind.change() {
+        return run_mutants(args, change);
     }
     let campaign = campaign(args)?;
     if let Some(number) = args.show {
@@ -54,9 +66,12 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
     }
 }
 
+fn targets(names: &str) -> Result<Vec<Target>, Failure> {
+    names.split(',').map(|name| compile::compile_target(name.trim())).collect()
+}
+
 fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
-    let targets = args.arch.split(',').map(|name| compile::compile_target(name.trim()));
-    let targets: Vec<Target> = targets.collect::<Result<_, _>>()?;
+    let targets = targets(args.arch.as_deref().unwrap_or(DEFAULT_TARGET))?;
     let compiles = !args.without.contains(&FuzzWithout::Oriole);
     let (builds, turns) = match args.opt_level {
         _ if !compiles => (Vec::new(), Vec::new()),
@@ -97,8 +112,87 @@ impl From<FuzzKind> for Kinds {
             FuzzKind::Kernels => Kinds::Kernels,
             FuzzKind::Whole => Kinds::Whole,
             FuzzKind::Masks => Kinds::Masks,
-            FuzzKind::All => Kinds::All,
+            _ => Kinds::All,
         }
+    }
+}
+
+impl FuzzKind {
+    /// What is changed, where programs are mutants of files.
+    fn change(self) -> Option<Change> {
+        match self {
+            FuzzKind::Mutants => Some(Change::Random),
+            FuzzKind::Edges => Some(Change::Edges),
+            FuzzKind::Guards => Some(Change::Guards),
+            FuzzKind::Kernels | FuzzKind::Whole | FuzzKind::Masks | FuzzKind::All => None,
+        }
+    }
+}
+
+/// `oriole fuzz --kind mutants|edges|guards --of FILE…`
+fn run_mutants(args: &FuzzArgs, change: Change) -> Result<(), Failure> {
+    let mutants = Mutants {
+        seed: args.seed,
+        first: args.first,
+        count: args.count,
+        change,
+        edges: EDGES,
+        targets: args.arch.as_deref().map_or(Ok(Vec::new()), self::targets)?,
+        levels: args.opt_level.map_or_else(|| vec![0, 1, 2, 3], |level| vec![level]),
+        seeds: seeds(&args.of)?,
+    };
+    if let Some(number) = args.show {
+        let cases: String = mutants.cases(number).iter().map(Case::to_string).collect();
+        return files::write(Path::new("-"), cases.as_bytes());
+    }
+    if let Some(jobs) = args.jobs {
+        // The pool can be set once; a second command in one process would find it set, which is as good.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global();
+    }
+    let (start, tally, done) = (Instant::now(), Tally::default(), AtomicU64::new(0));
+    let findings = mutants.run(&tally, |count, found| {
+        let before = done.fetch_add(count, Ordering::Relaxed);
+        for finding in found {
+            if let Err(error) = report(finding, args) {
+                eprintln!("{error:?}");
+            }
+        }
+        if before / REPORT_EVERY != (before + count) / REPORT_EVERY {
+            eprintln!("{} mutants, {:.0} s", before + count, start.elapsed().as_secs_f64());
+        }
+    });
+    let [modules, taken, compared] =
+        [&tally.modules, &tally.taken, &tally.compared].map(|count| count.load(Ordering::Relaxed));
+    println!(
+        "{modules} modules, {taken} compiled, {compared} run, {} findings, seed {}, {:.1} s",
+        findings.len(),
+        args.seed,
+        start.elapsed().as_secs_f64()
+    );
+    match findings.len() {
+        0 => Ok(()),
+        count => Err(Failure::Rejected(format!("error: {count} findings"))),
+    }
+}
+
+/// The modules of files; what is no PTX is told and left out.
+fn seeds(paths: &[PathBuf]) -> Result<Vec<Seed>, Failure> {
+    let mut seeds = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let read = match path.extension().is_some_and(|extension| extension == "jsonl") {
+            true => Seed::forms(&text),
+            false => Seed::program(&name, &text).map(|seed| vec![seed]),
+        };
+        match read {
+            Ok(read) => seeds.extend(read),
+            Err(reason) => eprintln!("{}: left out: {reason}", path.display()),
+        }
+    }
+    match seeds.is_empty() {
+        true => Err(Failure::Rejected("error: --of names no module to be changed".to_owned())),
+        false => Ok(seeds),
     }
 }
 

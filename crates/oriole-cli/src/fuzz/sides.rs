@@ -4,7 +4,7 @@
 use super::buffers::Argument;
 use crate::nvdisasm::Nvdisasm;
 use crate::temporary;
-use oriole_codegen::{CompileError, CompileOptions, FastCompile, compile};
+use oriole_codegen::{CompileError, CompileOptions, Compiled, FastCompile, compile};
 use oriole_cubin::{Cubin, Target};
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};
@@ -123,42 +123,64 @@ pub struct Tools {
 
 /// What `side` makes of each launch of a module.
 pub(super) fn run(side: Side, ptx: &str, target: Target, plans: &[Plan], tools: &Tools) -> Vec<Outcome> {
+    run_within(side, ptx, target, plans, tools, MAX_INSTRUCTIONS)
+}
+
+/// The same, within so many instructions of a warp.
+pub(super) fn run_within(
+    side: Side,
+    ptx: &str,
+    target: Target,
+    plans: &[Plan],
+    tools: &Tools,
+    max_instructions: u64,
+) -> Vec<Outcome> {
     let all = |outcome: Outcome| vec![outcome; plans.len()];
-    match guarded(|| load(side, ptx, target, tools)) {
-        Ok(Ok(engine)) => engine.outcomes(plans),
+    match guarded(|| load(side, ptx, target, tools, max_instructions)) {
+        Ok(Ok(engine)) => engine.outcomes(plans, max_instructions),
         Ok(Err(reason)) => all(Outcome::Failed(reason)),
         Err(panic) => all(Outcome::Panicked(panic)),
     }
 }
 
-fn load(side: Side, ptx: &str, target: Target, tools: &Tools) -> Result<Engine, String> {
+fn load(side: Side, ptx: &str, target: Target, tools: &Tools, max_instructions: u64) -> Result<Engine, String> {
     match side {
         Side::Host => Err("the host knows what a generator worked out, not a module".to_owned()),
         Side::Interpreter => interpreter(ptx),
-        Side::Oriole(Build { opt_level, fast_compile, maxrregcount, without }) => {
-            let options = CompileOptions {
-                target: Some(target),
-                opt_level,
-                fast_compile,
-                maxrregcount,
-                // Where registers are few most is moved about.
-                verify: maxrregcount.is_some() || cfg!(debug_assertions),
-                knobs: vec!["published-minimum=1".to_owned()],
-                disabled_passes: without.into_iter().map(str::to_owned).collect(),
-                ..CompileOptions::default()
-            };
-            let compiled = compile(ptx, &options).map_err(|error| error.to_string())?;
+        Side::Oriole(build) => {
+            // Where registers are few most is moved about.
+            let verify = build.maxrregcount.is_some() || cfg!(debug_assertions);
+            let compiled = compiled(ptx, target, build, verify).map_err(|error| error.to_string())?;
             let cubin = Cubin::parse(&compiled.cubin).map_err(|error| error.to_string())?;
             checked(&cubin)?;
             tools.nvdisasm.as_ref().map_or(Ok(()), |tool| tool.read(&compiled.cubin))?;
-            simulator(&cubin, true)
+            simulator(&cubin, true, max_instructions)
         }
         Side::Ptxas(level) => {
             let tool = tools.ptxas.as_deref().ok_or("no ptxas was given")?;
             let cubin = assemble(tool, ptx, target, level)?;
-            simulator(&Cubin::parse(&cubin).map_err(|error| error.to_string())?, false)
+            simulator(&Cubin::parse(&cubin).map_err(|error| error.to_string())?, false, max_instructions)
         }
     }
+}
+
+/// What our compiler makes of a module; `verify`: each phase is looked after.
+///
+/// # Errors
+/// Whatever [`compile`] has.
+pub(super) fn compiled(ptx: &str, target: Target, build: Build, verify: bool) -> Result<Compiled, CompileError> {
+    let Build { opt_level, fast_compile, maxrregcount, without } = build;
+    let options = CompileOptions {
+        target: Some(target),
+        opt_level,
+        fast_compile,
+        maxrregcount,
+        verify,
+        knobs: vec!["published-minimum=1".to_owned()],
+        disabled_passes: without.into_iter().map(str::to_owned).collect(),
+        ..CompileOptions::default()
+    };
+    compile(ptx, &options)
 }
 
 /// A loaded module.
@@ -173,8 +195,8 @@ fn checked(cubin: &Cubin) -> Result<(), String> {
     report.findings.first().map_or(Ok(()), |finding| Err(format!("check: {finding}")))
 }
 
-fn simulator(cubin: &Cubin, strict: bool) -> Result<Engine, String> {
-    let options = Options { strict, max_instructions: MAX_INSTRUCTIONS, threads: 1, ..Options::default() };
+fn simulator(cubin: &Cubin, strict: bool, max_instructions: u64) -> Result<Engine, String> {
+    let options = Options { strict, max_instructions, threads: 1, ..Options::default() };
     Ok(Engine::Simulator(Box::new(Simulator::new(cubin, options).map_err(|error| error.to_string())?)))
 }
 
@@ -198,7 +220,7 @@ fn assemble(tool: &Path, ptx: &str, target: Target, level: u8) -> Result<Vec<u8>
 }
 
 impl Engine {
-    fn outcomes(&self, plans: &[Plan]) -> Vec<Outcome> {
+    fn outcomes(&self, plans: &[Plan], max_instructions: u64) -> Vec<Outcome> {
         match self {
             Engine::Simulator(simulator) => {
                 let launch = |kernel: &str, launch: &Launch, memory: &mut Memory| {
@@ -207,7 +229,7 @@ impl Engine {
                 plans.iter().map(|plan| outcome(plan, launch)).collect()
             }
             Engine::Interpreter(module) => {
-                let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS, ..Default::default() };
+                let options = oriole_interp::Options { max_instructions, ..Default::default() };
                 let interpreter = match guarded(|| oriole_interp::Interpreter::new(module, options)) {
                     Ok(Ok(interpreter)) => interpreter,
                     Ok(Err(error)) => return vec![Outcome::Failed(error.to_string()); plans.len()],
@@ -256,8 +278,11 @@ fn outcome(plan: &Plan, run: impl Fn(&str, &Launch, &mut Memory) -> Result<(), S
 
 /// Runs `work`, and answers a panic with its message.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
-    })
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_message(&*panic))
+}
+
+/// The words of a panic.
+pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
 }

@@ -44,7 +44,7 @@ pub(super) fn copied(data: &Inst) -> Option<(Operand, Operand)> {
 }
 
 fn operand(data: &Inst, role: Role) -> Option<Operand> {
-    data.operands.get(data.opcode.position(role)?).copied()
+    data.operand(role)
 }
 
 fn copy(after: &Function, data: &Inst) -> Option<Transfers> {

@@ -56,10 +56,10 @@ fn bank_word(func: &Function, inst: InstId) -> Option<impl Fn(u8) -> Recipe> {
     let data = &func[inst];
     let role = match data.opcode {
         Opcode::MOV => Role::B,
-        Opcode::LDC if whole_words(data) && data.operands[data.opcode.position(Role::Base)?].is_zero() => Role::Bank,
+        Opcode::LDC if whole_words(data) && data.operand(Role::Base)?.is_zero() => Role::Bank,
         _ => return None,
     };
-    let source = *data.operands.get(data.opcode.position(role)?)?;
+    let source = data.operand(role)?;
     match source.kind() {
         OperandKind::Const { bank, offset } if !source.has_flags() => {
             Some(move |k| Recipe::Bank { bank, offset: offset + 4 * u32::from(k) })

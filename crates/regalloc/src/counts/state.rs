@@ -48,7 +48,7 @@ pub(crate) fn change_of(inst: &Inst) -> Option<(u16, bool)> {
     if inst.opcode != Opcode::USETMAXREG {
         return None;
     }
-    match inst.operands.get(inst.opcode.position(Role::A)?)?.kind() {
+    match inst.operand(Role::A)?.kind() {
         OperandKind::Imm(count, _) => {
             Some((u16::try_from(count).ok()?, inst.get(Field::MAXREG_OP) == MaxregOp::TRY_ALLOC))
         }

@@ -10,7 +10,7 @@ pub(super) fn twin(inst: &Inst, arch: Arch) -> Option<Inst> {
     if !inst.is_machine() || inst.guard().is_some() || inst.flags.contains(InstFlags::VOLATILE) {
         return None;
     }
-    let operand = |role| inst.opcode.position(role).map(|at| inst.operands[at]);
+    let operand = |role| inst.operand(role);
     let to = operand(Role::D)?;
     let mut new = match inst.opcode {
         Opcode::UMOV => Inst::copy(RegFile::R, to, operand(Role::B).filter(|from| from.as_imm().is_some())?),

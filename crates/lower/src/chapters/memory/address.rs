@@ -6,6 +6,7 @@ use crate::function::operands::Wide;
 use crate::function::place::{Place, is_parameter};
 use crate::function::scope::Binding;
 use crate::function::{FnLower, bindings, frame, generic, ops, place, shared, sources, special, word_ops};
+use oriole_isa::{Opcode as Sass, Role};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Name, Space};
 
@@ -233,7 +234,7 @@ fn item(
 
 /// A 64-bit address; the offset is folded in where it fits.
 fn wide(cx: &mut FnLower<'_, '_>, target: Target, base: Wide, offset: i64) -> Lowered<Addr> {
-    if let Some(offset) = fitting(offset) {
+    if let Some(offset) = fitting(cx, target, offset) {
         return Ok(Addr { target, base: ops::in_pair(cx, base)?, offset });
     }
     let sum = cx.temp64()?;
@@ -243,11 +244,7 @@ fn wide(cx: &mut FnLower<'_, '_>, target: Target, base: Wide, offset: i64) -> Lo
 
 /// A 32-bit address; the offset is folded in where it fits.
 fn place32(cx: &mut FnLower<'_, '_>, target: Target, base: Operand, offset: i64) -> Lowered<Addr> {
-    let fits = match target {
-        Target::Constant(_) => u16::try_from(offset).ok().map(i32::from),
-        _ => fitting(offset),
-    };
-    if let Some(offset) = fits {
+    if let Some(offset) = fitting(cx, target, offset) {
         return Ok(Addr { target, base, offset });
     }
     let sum = cx.temp()?;
@@ -255,8 +252,15 @@ fn place32(cx: &mut FnLower<'_, '_>, target: Target, base: Operand, offset: i64)
     Ok(Addr { target, base: sum, offset: 0 })
 }
 
-/// The offset, where the 24-bit signed field holds it.
-fn fitting(offset: i64) -> Option<i32> {
-    let offset = i32::try_from(offset).ok()?;
-    (-(1 << 23)..1 << 23).contains(&offset).then_some(offset)
+/// The offset, where loads hold it. What holds less gets the rest of it added to its base when it is emitted.
+fn fitting(cx: &FnLower<'_, '_>, target: Target, offset: i64) -> Option<i32> {
+    let (load, role) = match target {
+        Target::Global => (Sass::LDG, Role::Offset),
+        Target::Generic => (Sass::LD, Role::Offset),
+        Target::Shared => (Sass::LDS, Role::Offset),
+        Target::Local => (Sass::LDL, Role::Offset),
+        Target::Constant(_) => (Sass::LDC, Role::Bank),
+    };
+    let held = load.numbers(role, cx.arch())?;
+    i32::try_from(offset).ok().filter(|_| held.contains(&offset))
 }

@@ -1,9 +1,9 @@
 //! What all accesses to surfaces have: the surface, its geometry, coordinates, and what an access outside does.
 
-use crate::chapters::tensor::fragment::fresh;
+use crate::chapters::tensor::fragment::put;
 use crate::error::{Lowered, invalid};
 use crate::function::handle::{ENTRY_BYTES, Handle, with_uniform};
-use crate::function::{FnLower, ops, sources};
+use crate::function::{FnLower, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, Bank, Slot, UHandle};
 use oriole_isa::{Evict, Field, Mods, Opcode as Sass, Role, SurfClamp, SurfDim, SurfMem, SurfSize};
@@ -47,7 +47,8 @@ pub(crate) fn inst(
     // The first coordinate counts bytes, or texels.
     mods.set(Field::SURF_BA, instruction.has(Word::B));
     let mut inst = Inst::neutral(opcode, mods);
-    inst.set_role(A, coordinates(cx, surface, count, layered)?);
+    let words = coordinates(cx, surface, count, layered)?;
+    put(cx, &mut inst, A, &words)?;
     Ok(inst)
 }
 
@@ -61,8 +62,8 @@ fn strength(cx: &FnLower<'_, '_>, instruction: &Instruction, opcode: Sass) -> Su
     }
 }
 
-/// The coordinates in consecutive registers, an array's layer last.
-fn coordinates(cx: &mut FnLower<'_, '_>, surface: &Address, count: usize, layered: bool) -> Lowered<Operand> {
+/// The coordinates, an array's layer last.
+fn coordinates(cx: &mut FnLower<'_, '_>, surface: &Address, count: usize, layered: bool) -> Lowered<Vec<Operand>> {
     let elements: Vec<&ast::Operand> = surface.rest.iter().flat_map(ast::Operand::elements).take(count).collect();
     if elements.len() != count {
         return Err(invalid(
@@ -74,15 +75,7 @@ fn coordinates(cx: &mut FnLower<'_, '_>, surface: &Address, count: usize, layere
     if layered {
         words.rotate_left(1);
     }
-    if let [single] = words.as_slice() {
-        return ops::in_reg(cx, *single);
-    }
-    // Not RZ for all of them: ptxas takes registers of zeros.
-    let (group, places) = fresh(cx, count)?;
-    for (place, word) in places.into_iter().zip(words) {
-        ops::mov(cx, place, word)?;
-    }
-    Ok(group)
+    Ok(words)
 }
 
 /// [`Field::SURF_SIZE`] of an access to so many bytes.

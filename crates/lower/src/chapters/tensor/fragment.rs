@@ -40,6 +40,16 @@ fn check_count(operand: &ast::Operand, found: usize, needed: usize) -> Lowered {
     Err(invalid(operand.span(), format!("the fragment takes {needed} registers of 32 bits, {found} are given")))
 }
 
+/// Puts words as an instruction's operand: in consecutive registers. Zeros are `RZ` where the instruction takes that, as
+/// texture and surface instructions do not.
+pub(crate) fn put(cx: &mut FnLower<'_, '_>, inst: &mut Inst, role: Role, words: &[Operand]) -> Lowered {
+    let zeros = words.iter().all(|word| word.is_zero());
+    let takes_zeros = inst.position(role).is_none_or(|at| inst.opcode.takes_zero_register(at, cx.arch()));
+    let operand = if zeros && !takes_zeros { side_by_side(cx, words)? } else { together(cx, words)? };
+    inst.set_role(role, operand);
+    Ok(())
+}
+
 /// The words in consecutive registers: `RZ` where all are zero, the register itself where they are all of one.
 pub(crate) fn together(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Operand> {
     if words.iter().all(|word| word.is_zero()) {
@@ -51,6 +61,11 @@ pub(crate) fn together(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<O
     if let Some(whole) = whole_register(cx, words) {
         return Ok(Operand::reg(whole));
     }
+    side_by_side(cx, words)
+}
+
+/// Copies of the words in consecutive registers.
+fn side_by_side(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Operand> {
     let (fragment, places) = fresh(cx, words.len())?;
     for (place, word) in places.into_iter().zip(words) {
         ops::mov(cx, place, *word)?;

@@ -2,7 +2,7 @@
 //! level, offset, depth and sample, in this order. (`.SCR`, which shares up to four words between both groups, is
 //! not used: ptxas, too, does without it from sm_90 on.)
 
-use crate::chapters::tensor::fragment::{fresh, together};
+use crate::chapters::tensor::fragment::{fresh, put};
 use crate::chapters::tensor::wmma::narrowed;
 use crate::chapters::texture::coordinates::Place;
 use crate::error::Lowered;
@@ -108,8 +108,10 @@ impl Access {
         let mut inst = self.instruction();
         let rest = [handle, self.level, self.offset, self.depth, self.place.sample];
         let rest: Vec<Operand> = rest.into_iter().flatten().collect();
-        inst.set_role(A, together(cx, &self.place.words())?);
-        inst.set_role(B, if rest.is_empty() { Operand::rz() } else { together(cx, &rest)? });
+        put(cx, &mut inst, A, &self.place.words())?;
+        if !rest.is_empty() {
+            put(cx, &mut inst, B, &rest)?;
+        }
         finish(cx, inst, self.source, selected, results)
     }
 
@@ -166,8 +168,8 @@ impl WithDerivatives {
             _ => None,
         };
         let words: Vec<Operand> = handle.into_iter().chain(self.place.axes).chain(last).collect();
-        inst.set_role(A, together(cx, &words)?);
-        inst.set_role(B, together(cx, &self.derivatives)?);
+        put(cx, &mut inst, A, &words)?;
+        put(cx, &mut inst, B, &self.derivatives)?;
         finish(cx, inst, self.source, selected, results)
     }
 }
@@ -244,7 +246,7 @@ pub(crate) fn dimension(
         Selected::Register(word) => vec![word, level],
         _ => vec![level],
     };
-    inst.set_role(A, together(cx, &words)?);
+    put(cx, &mut inst, A, &words)?;
     send(cx, inst, source, selected)?;
     Ok(to)
 }

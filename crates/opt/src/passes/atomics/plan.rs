@@ -46,7 +46,7 @@ pub(super) fn plan(func: &Function, arch: Arch, uniformity: &Uniformity, id: Ins
     if let Some((at, result)) = results.next() {
         // No more than the old value, in values.
         let values = func.named(result);
-        let is_old = inst.opcode.position(Role::D) == Some(at) && values.len() == words;
+        let is_old = inst.position(Role::D) == Some(at) && values.len() == words;
         if op != AtomOp::ADD || !is_old || results.next().is_some() || !values.iter().all(|v| func.is_value(*v)) {
             return None;
         }

@@ -319,7 +319,7 @@ impl<'f> Warp<'f> {
 
 /// What stays in the place of the result where the operation is under a guard that does not hold.
 pub(super) fn old_of(inst: &Inst) -> Option<Operand> {
-    let at = inst.opcode.position(Role::D)?;
+    let at = inst.position(Role::D)?;
     inst.defs().zip(inst.olds()).find(|((def, _), _)| *def == at).map(|(_, old)| *old)
 }
 

@@ -43,7 +43,7 @@ fn in_bank(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
 }
 
 fn folded(cx: &mut Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewrite> {
-    let (base_at, offset_at) = (inst.opcode.position(base)?, inst.opcode.position(offset)?);
+    let (base_at, offset_at) = (inst.position(base)?, inst.position(offset)?);
     if !has_wide_base(inst) {
         return None;
     }
@@ -79,7 +79,7 @@ pub(super) fn constant_part(cx: &mut Cx<'_>, value: Operand) -> Option<(Operand,
 pub(super) fn takes_offset(cx: &Cx<'_>, user: &Inst, pair: [VReg; 2], more: i64) -> bool {
     let reads_of = |operand: Operand| cx.func.named(operand).iter().any(|value| pair.contains(value));
     ADDRESSES.into_iter().any(|(base, offset)| {
-        let (Some(at), Some(offset)) = (user.opcode.position(base), source(user, offset)) else { return false };
+        let (Some(at), Some(offset)) = (user.position(base), source(user, offset)) else { return false };
         let OperandKind::Imm(old, _) = offset.kind() else { return false };
         let sum = i64::from(old as i32).saturating_add(more);
         let whole = user.width(at) == 2 && cx.pair(user.operands[at]) == Some(pair);
@@ -161,7 +161,7 @@ fn sum_of_three(cx: &Cx<'_>, inst: &Inst) -> Option<(usize, usize, [Operand; 2],
         return None;
     }
     ADDRESSES.into_iter().find_map(|(base, offset)| {
-        let (base_at, offset_at) = (inst.opcode.position(base)?, inst.opcode.position(offset)?);
+        let (base_at, offset_at) = (inst.position(base)?, inst.position(offset)?);
         let place = inst.operands[base_at];
         let summands = plain_summands(cx.def_of(place)?)?;
         let (constants, registers): (Vec<Operand>, Vec<Operand>) =

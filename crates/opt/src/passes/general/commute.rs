@@ -24,7 +24,7 @@ pub(super) fn canonical(inst: &Inst) -> Option<Inst> {
         return None;
     }
     let plain = |at: usize| matches!(inst.operands[at].kind(), OperandKind::Reg(..) | OperandKind::Phys { .. });
-    let [a, b, c] = [Role::A, Role::B, Role::C].map(|role| inst.opcode.position(role).unwrap_or(0));
+    let [a, b, c] = [Role::A, Role::B, Role::C].map(|role| inst.position(role).unwrap_or(0));
     let zero = |at: usize| inst.operands[at] == Operand::rz();
     let order = [(a, b), (b, c), (a, c)];
     let (first, second) = order
@@ -51,7 +51,7 @@ fn exchange(inst: &Inst, a: usize, b: usize) -> Option<Inst> {
             return inst.defs().all(absent).then_some(new);
         }
         Swap::Choice => {
-            let choice = inst.opcode.position(Role::PA)?;
+            let choice = inst.position(Role::PA)?;
             new.operands[choice] = new.operands[choice].not();
         }
         // The extended comparison reads the low words' result, which is for this order.
@@ -59,7 +59,7 @@ fn exchange(inst: &Inst, a: usize, b: usize) -> Option<Inst> {
         Swap::Compare(field) => new.mods.apply(Setting::raw(field, field.turned(inst.raw(field))?)),
         Swap::Table => {
             let (first, _) = inst.opcode.commuting().next()?;
-            for lut in [Role::Lut, Role::Lut2].into_iter().filter_map(|role| inst.opcode.position(role)) {
+            for lut in [Role::Lut, Role::Lut2].into_iter().filter_map(|role| inst.position(role)) {
                 let value = new.operands[lut].as_imm()?;
                 new.operands[lut] = Operand::imm(u32::from(truth::exchange(value as u8, a - first, b - first)));
             }

@@ -174,7 +174,7 @@ pub(super) fn copy_source(func: &Function, inst: &Inst, to: Operand) -> Option<O
         Opcode::PLOP3 => {
             let role = [Role::PD, Role::PD2]
                 .into_iter()
-                .find(|role| inst.opcode.position(*role).is_some_and(|at| inst.operands[at].as_reg() == to.as_reg()))?;
+                .find(|role| inst.operand(*role).is_some_and(|given| given.as_reg() == to.as_reg()))?;
             table::predicate_value(func, inst, role)
         }
         _ => None,

@@ -45,7 +45,7 @@ fn self_copy(inst: &Inst) -> Option<Rewrite> {
 fn unused_result(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let mut new = inst.clone();
     for role in [Role::PD, Role::PD2] {
-        let at = inst.opcode.position(role)?;
+        let at = inst.position(role)?;
         let reg = inst.operands[at].as_reg().filter(|reg| cx.func.is_value(*reg));
         // A comparison keeps its first result: without any it is dead anyway.
         let needed = role == Role::PD && inst.opcode == Opcode::ISETP;
@@ -104,7 +104,7 @@ fn without_carry(inst: &Inst, carries: [Operand; 2]) -> Option<Rewrite> {
     let none = carries.iter().all(|carry| known_bit(*carry) == Some(false));
     let mut new = inst.clone();
     for role in [Role::A, Role::B, Role::C] {
-        let at = inst.opcode.position(role)?;
+        let at = inst.position(role)?;
         match constant(inst.operands[at].with_not(false)) {
             Some(bits) if inst.operands[at].is_not() => new.operands[at] = word(!bits),
             _ if inst.operands[at].is_not() => return None,
@@ -113,7 +113,7 @@ fn without_carry(inst: &Inst, carries: [Operand; 2]) -> Option<Rewrite> {
     }
     new.mods.set(Field::X, false);
     for role in [Role::PA, Role::PB] {
-        new.operands[inst.opcode.position(role)?] = Operand::pt().not();
+        new.operands[inst.position(role)?] = Operand::pt().not();
     }
     none.then(|| smallvec![new])
 }

@@ -55,9 +55,9 @@ fn merged(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
     let table = compose(outer, std::array::from_fn(|i| if i == k { inner } else { of_leaf(inputs[i]) }));
     let mut new = inst.clone();
     for (i, role) in SOURCES.into_iter().enumerate() {
-        new.operands[inst.opcode.position(role)?] = leaves.get(i).copied().unwrap_or(Operand::rz());
+        new.operands[inst.position(role)?] = leaves.get(i).copied().unwrap_or(Operand::rz());
     }
-    new.operands[inst.opcode.position(Role::Lut)?] = Operand::imm(u32::from(table));
+    new.operands[inst.position(Role::Lut)?] = Operand::imm(u32::from(table));
     cx.legal_form(new).map(|form| smallvec![form])
 }
 
@@ -112,8 +112,8 @@ fn combined(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
     let (how, inverse, with) = matching(lut, k, other, with)?;
     let mut new = if inverse { opposite(compare)? } else { compare.clone() };
     new.mods.set(Field::BOP, how);
-    new.operands[compare.opcode.position(Role::PD)?] = source(inst, Role::PD)?;
-    new.operands[compare.opcode.position(Role::PA)?] = with;
+    new.operands[compare.position(Role::PD)?] = source(inst, Role::PD)?;
+    new.operands[compare.position(Role::PA)?] = with;
     let holds = compare.uses().all(|(_, operand)| cx.is_stable(operand));
     (holds && cx.is_legal(&new)).then(|| smallvec![new])
 }
@@ -150,7 +150,7 @@ fn matching(lut: u8, k: usize, other: usize, with: Operand) -> Option<(Bop, bool
 /// the constants.
 pub(super) fn bit_test(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     let Some(Test { mut logic, equal }) = tested_logic(cx, inst) else { return Ok(None) };
-    let places = [Role::D, Role::PD].map(|role| logic.opcode.position(role));
+    let places = [Role::D, Role::PD].map(|role| logic.position(role));
     let ([Some(d), Some(pd)], Some(result)) = (places, source(inst, Role::PD)) else { return Ok(None) };
     logic.operands[d] = Operand::rz();
     logic.operands[pd] = result;
@@ -220,7 +220,7 @@ fn mask_before_shift(cx: &Cx<'_>, logic: &Inst) -> Option<Inst> {
         return None;
     }
     let mut new = logic.clone();
-    new.operands[logic.opcode.position(Role::A)?] = x;
-    new.operands[logic.opcode.position(Role::B)?] = word(bits << count);
+    new.operands[logic.position(Role::A)?] = x;
+    new.operands[logic.position(Role::B)?] = word(bits << count);
     Some(new)
 }

@@ -400,7 +400,7 @@ pub(crate) fn known_predicate(func: &Function, value: VReg) -> Option<bool> {
 
 /// The operand with a role.
 pub(crate) fn source(inst: &Inst, role: Role) -> Option<Operand> {
-    inst.opcode.position(role).map(|at| inst.operands[at])
+    inst.operand(role)
 }
 
 /// Which part of the product an IMAD takes.

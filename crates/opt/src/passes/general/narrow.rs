@@ -24,10 +24,10 @@ fn narrow_product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let mut new = inst.clone();
     new.mods.remove(Field::MUL);
     new.mods.remove(Field::SIGN);
-    new.operands[inst.opcode.position(Role::D)?] = Operand::reg(lo);
+    new.operands[inst.position(Role::D)?] = Operand::reg(lo);
     if c.as_tuple().is_some() {
         let addend = cx.pair(c).filter(|_| !c.has_flags())?[0];
-        new.operands[inst.opcode.position(Role::C)?] = Operand::reg(addend);
+        new.operands[inst.position(Role::C)?] = Operand::reg(addend);
     } else if c.is_reg() {
         return None;
     }
@@ -59,9 +59,9 @@ fn both_words(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
     let partner = source(other, Role::D)?.as_reg()?;
     let mut new = inst.clone();
     new.mods.set(Field::MEM_SIZE, MemSize::B64);
-    new.operands[inst.opcode.position(Role::Bank)?] = Operand::cbank(bank, low);
+    new.operands[inst.position(Role::Bank)?] = Operand::cbank(bank, low);
     let values = if offset == low { [value, partner] } else { [partner, value] };
-    new.operands[inst.opcode.position(Role::D)?] = cx.func.tuple(&values);
+    new.operands[inst.position(Role::D)?] = cx.func.tuple(&values);
     cx.is_legal(&new).then_some((first, new))
 }
 

@@ -39,7 +39,7 @@ fn settle(
 }
 
 fn position(inst: &Inst, role: Role) -> Option<usize> {
-    inst.opcode.position(role)
+    inst.position(role)
 }
 
 /// LOP3: constants go into the table; what is a copy or a constant becomes a MOV.

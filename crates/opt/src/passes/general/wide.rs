@@ -144,7 +144,7 @@ pub(super) fn constant_addend(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
     if inst.opcode != Opcode::IMAD || mul_field(inst) != Mul::WIDE || inst.get(Field::X) {
         return Ok(None);
     }
-    let at = inst.opcode.position(Role::C);
+    let at = inst.position(Role::C);
     let Some((at, value)) = at.and_then(|at| Some((at, cx.wide_constant(inst.operands[at])?))) else { return Ok(None) };
     if !matches!(value.kind(), OperandKind::Const { .. }) {
         return Ok(None);
@@ -157,8 +157,7 @@ pub(super) fn constant_addend(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
 /// Lets a product with a constant factor and a constant addend, which no form has, take the factor from a register.
 fn factor_in_register(cx: &mut Cx<'_>, inst: &mut Inst) -> Result<bool, BuildError> {
     let (factor, addend) = (source(inst, Role::B).and_then(constant), source(inst, Role::C).map(Operand::kind));
-    let (Some(bits), Some(OperandKind::Const { .. }), Some(at)) = (factor, addend, inst.opcode.position(Role::B))
-    else {
+    let (Some(bits), Some(OperandKind::Const { .. }), Some(at)) = (factor, addend, inst.position(Role::B)) else {
         return Ok(false);
     };
     inst.operands[at] = cx.constant_register(bits)?;

@@ -86,7 +86,7 @@ fn accesses(func: &Function) -> Option<Vec<Access>> {
         }
         let (_, bytes) = plain_access(func, data).filter(|(place, _)| place.is_frame())?;
         let bytes = u32::try_from(bytes.start).ok()?..u32::try_from(bytes.end).ok()?;
-        let stores = data.opcode.position(Role::Data).is_some();
+        let stores = data.position(Role::Data).is_some();
         olds(func, data, words(func, data, stores)?.len())?;
         if bytes.end > func.frame().local_bytes || data.guard().is_some_and(|guard| !func.is_value(guard.pred)) {
             return None;

@@ -112,7 +112,6 @@ impl<'f> Values<'f> {
             let mut copy = match (from.kind(), old) {
                 // Whatever it is where the guard is true.
                 (OperandKind::Undef, Some(old)) => Inst::copy(RegFile::R, to, old),
-                (OperandKind::Undef, None) => Inst::undef(to),
                 (_, None) => Inst::copy(RegFile::R, to, from),
                 (_, Some(old)) => {
                     let mut copy = Inst::copy(RegFile::R, to, from).guarded(guard);

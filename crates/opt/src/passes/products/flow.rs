@@ -99,7 +99,7 @@ impl Products {
 
     fn add(&mut self, func: &Function, block: Block, inst: InstId) {
         let span = |role| {
-            let at = func[inst].opcode.position(role);
+            let at = func[inst].position(role);
             at.map_or((0, 0), |at| self.cells.span(func, func[inst].operands[at]))
         };
         let product = Product { inst, block, sum: span(Role::D), added: span(Role::C), left: span(Role::A) };
@@ -333,7 +333,7 @@ fn synchronise(func: &Function, inst: InstId, state: &mut State, find: &mut impl
     match data.get(Field::WARPGROUP) {
         Warpgroup::ARRIVE => state.fresh.fill(0),
         Warpgroup::DEPBAR => {
-            let left = data.opcode.position(Role::Count).map(|at| data.operands[at].kind());
+            let left = data.operand(Role::Count).map(Operand::kind);
             let left = if let Some(OperandKind::Imm(count, _)) = left { count } else { 0 };
             let done: Vec<usize> =
                 state.unfinished().filter(|product| u64::from(state.flight[*product]) >= u64::from(left) + 2).collect();

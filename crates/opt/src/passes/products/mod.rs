@@ -62,7 +62,7 @@ fn registers(func: &Function, products: impl Iterator<Item = InstId>) -> Vec<Ope
     let mut held = Vec::new();
     for product in products {
         let data = &func[product];
-        let named = [Role::D, Role::C, Role::A].into_iter().filter_map(|role| data.opcode.position(role));
+        let named = [Role::D, Role::C, Role::A].into_iter().filter_map(|role| data.position(role));
         for operand in named.map(|at| data.operands[at].plain()) {
             if operand.as_reg().is_some() && !held.contains(&operand) {
                 held.push(operand);

@@ -106,7 +106,7 @@ fn broken(func: &Function) -> u16 {
 }
 
 fn is_for_all(inst: &Inst) -> bool {
-    let mask = inst.opcode.position(Role::A).map(|at| inst.operands[at].kind());
+    let mask = inst.operand(Role::A).map(|operand| operand.kind());
     inst.guard().is_none()
         && (inst.mods.get(Field::WARPSYNC_ALL) == Some(true) || matches!(mask, Some(OperandKind::Imm(u32::MAX, _))))
 }

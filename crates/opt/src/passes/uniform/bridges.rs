@@ -78,7 +78,7 @@ impl Solver<'_> {
     fn waiting(&self) -> Vec<(usize, VReg)> {
         let source = |site: usize| {
             let inst = &self.func[self.sites[site].inst];
-            let operand = |role| inst.opcode.position(role).and_then(|at| inst.operands.get(at).copied());
+            let operand = |role| inst.operand(role);
             let is_plain = inst.is_machine() && inst.opcode == Opcode::R2UR && inst.guard().is_none();
             let reg = operand(Role::A).filter(|_| is_plain && operand(Role::PD) == Some(Operand::pt()))?.as_reg()?;
             self.is_given_up(reg).then_some((site, reg))

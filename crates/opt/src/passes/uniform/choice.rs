@@ -129,7 +129,7 @@ fn lonely_loads(func: &Function, arch: Arch, names: &SecondaryMap<VReg, PackedOp
     let loads = func.iter_insts().filter(|(_, id)| matches!(func[*id].opcode, Opcode::LDC | Opcode::ULDC));
     for (_, id) in loads {
         let inst = &func[id];
-        let place = inst.opcode.position(Role::Bank).map(|at| inst.operands[at].kind());
+        let place = inst.operand(Role::Bank).map(|operand| operand.kind());
         let Some(OperandKind::Const { bank, offset }) = place else { continue };
         let line = lines.entry((bank, offset / LINE)).or_default();
         match (inst.opcode, inst.operands.first().and_then(|to| to.as_reg())) {

@@ -37,7 +37,7 @@ fn translated(inst: &Inst, twin: Opcode) -> Option<Mods> {
 
 /// What brought a register to the uniform datapath, when it is there; `None` where more is wanted of it.
 fn moved(inst: &Inst) -> Option<Inst> {
-    let operand = |role| inst.opcode.position(role).map(|at| inst.operands[at]);
+    let operand = |role| inst.operand(role);
     if operand(Role::PD) != Some(Operand::pt()) || inst.guard().is_some() {
         return None;
     }
@@ -51,7 +51,7 @@ pub(super) fn constant_move(inst: &Inst) -> Option<Inst> {
     if inst.opcode != Opcode::R2UR || !inst.is_machine() {
         return None;
     }
-    let at = inst.opcode.position(Role::A)?;
+    let at = inst.position(Role::A)?;
     let bits = if inst.operands[at] == Operand::rz() { 0 } else { inst.operands[at].as_imm()? };
     let mut new = inst.clone();
     new.operands[at] = Operand::imm(bits);
@@ -135,7 +135,7 @@ impl Forms<'_> {
 
     /// A load from a constant bank.
     fn load(&self, inst: &Inst, bank: Role) -> Option<Inst> {
-        let operand = |role| inst.opcode.position(role).map(|at| inst.operands[at]);
+        let operand = |role| inst.operand(role);
         let (to, bank) = (self.uniform(operand(Role::D)?)?, operand(bank)?);
         let is_whole = operand(Role::Lanes).is_none_or(|lanes| lanes.as_imm() == Some(15));
         let is_linear = inst.opcode != Opcode::LDC || inst.get(Field::LDC_MODE) == LdcMode::LINEAR;
@@ -157,7 +157,7 @@ impl Forms<'_> {
 
     /// A read of a special register that is the same in the warp as long as it runs.
     fn special(&self, inst: &Inst) -> Option<Inst> {
-        let at = inst.opcode.position(Role::A)?;
+        let at = inst.position(Role::A)?;
         let OperandKind::Special(number) = inst.operands[at].kind() else { return None };
         let shared = special_registers::by_number(number, self.arch).is_some_and(|s| s.scope.is_warp_uniform());
         if !shared || !special_registers::is_constant(number, self.arch) {
@@ -202,7 +202,7 @@ impl Forms<'_> {
     /// A branch under a uniform predicate.
     fn branch(&self, inst: &Inst) -> Option<Inst> {
         let guard = inst.guard()?;
-        let at = inst.opcode.position(Role::PA).filter(|_| inst.opcode == Opcode::BRA)?;
+        let at = inst.position(Role::PA).filter(|_| inst.opcode == Opcode::BRA)?;
         if inst.operands[at] != Operand::pt() {
             return None;
         }
@@ -216,7 +216,7 @@ impl Forms<'_> {
 
     /// A 32-bit address whose register is a uniform one. A scale is one of the general register alone.
     fn addressed(&self, inst: &Inst) -> Option<Inst> {
-        let (base, ubase) = (inst.opcode.position(Role::Base)?, inst.opcode.position(Role::UBase)?);
+        let (base, ubase) = (inst.position(Role::Base)?, inst.position(Role::UBase)?);
         let is_uniform = |operand: Operand| operand.as_reg().is_some_and(|reg| self.func[reg].file() == RegFile::UR);
         if !is_uniform(inst.operands[base])
             || !inst.operands[ubase].is_none()

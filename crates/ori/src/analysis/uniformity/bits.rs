@@ -3,7 +3,6 @@
 use crate::entity::{InstId, VReg};
 use crate::function::Function;
 use crate::inst::Inst;
-use crate::operand::Operand;
 use crate::visit::Slot;
 use oriole_isa::{Cmp, Field, Opcode, Prmt, Role, ShiftDir, ShiftType};
 
@@ -38,7 +37,7 @@ fn of_operand(inst: &Inst, at: usize, reg: VReg) -> Option<u32> {
 }
 
 fn constant(inst: &Inst, role: Role) -> Option<u32> {
-    let operand: Operand = inst.operands[inst.opcode.position(role)?];
+    let operand = inst.operand(role)?;
     if operand.is_zero() { Some(0) } else { operand.as_imm() }
 }
 

@@ -19,10 +19,8 @@ pub(super) fn lanes(inst: &Inst) -> Lanes {
     /// Lanes up to the last one, in one segment.
     const WHOLE_WARP: u32 = 0x1f;
     let constant = |role| {
-        inst.opcode
-            .position(role)
-            .and_then(|at| inst.operands.get(at))
-            .and_then(|lane| if lane.is_zero() { Some(0) } else { lane.as_imm() })
+        let lane = inst.operand(role)?;
+        if lane.is_zero() { Some(0) } else { lane.as_imm() }
     };
     let is_shuffle = inst.is_machine() && inst.opcode == Opcode::SHFL && inst.get(Field::SHFL) == Shfl::IDX;
     let from_one = is_shuffle && constant(Role::B).is_some() && constant(Role::C) == Some(WHOLE_WARP);

@@ -225,7 +225,7 @@ fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Pass
                 let nodes = numbers.nodes(func, operand);
                 wishes.all.push((std::cmp::Reverse(depth), Rank::Wide, Wish::Line(nodes)));
             }
-            let of = |role| data.opcode.position(role).map(|at| data.operands[at]);
+            let of = |role| data.operand(role);
             if data.opcode.info().family == Family::Tensor
                 && let (Some(d), Some(c)) = (of(Role::D), of(Role::C))
             {

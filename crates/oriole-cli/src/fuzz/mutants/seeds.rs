@@ -1,0 +1,111 @@
+//! What mutants are made of: files of PTX, and forms of the corpus.
+
+use super::places::instructions;
+use crate::fuzz::buffers::{Argument, Buffer, Element, Fill};
+use crate::fuzz::case::Case;
+use crate::fuzz::sides::Plan;
+use oriole_cubin::Target;
+use oriole_ptx::ast::{Instruction, Module};
+
+/// A module that is right.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    /// Where it comes from.
+    pub name: String,
+    /// Its launch, where there is one.
+    pub plan: Option<Plan>,
+    /// Targets that it is for.
+    pub targets: Vec<Target>,
+    /// The tree.
+    pub(super) module: Module,
+    /// Numbers of the instructions that it is there for: the others bring operands and take results.
+    pub(super) focus: Vec<usize>,
+}
+
+/// Targets of files that name none, where they may be newer than the file's own.
+const GENERATIONS: [&str; 6] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_103", "sm_120"];
+
+impl Seed {
+    /// A file: of `tests/programs`, with its launch, or any other.
+    ///
+    /// # Errors
+    /// Where it is no PTX, or its header is wrong; in words.
+    pub fn program(name: &str, text: &str) -> Result<Seed, String> {
+        let module = oriole_ptx::load(text).map_err(|errors| errors[0].message.clone())?;
+        let own = module.target.first().and_then(|name| oriole_codegen::target(name).ok());
+        let own = own.ok_or("its target is unknown")?;
+        let newer =
+            GENERATIONS.iter().filter_map(|name| oriole_codegen::target(name).ok()).filter(|newer| newer.sm > own.sm);
+        let mut targets: Vec<Target> = vec![own];
+        targets.extend(newer.filter(|_| own.to_string().ends_with(|last: char| last.is_ascii_digit())));
+        let header = text.lines().take_while(|line| line.starts_with("//"));
+        let has_header = header.clone().any(|line| line.starts_with("// arg:"));
+        let case = if has_header { Some(Case::parse(text)?) } else { None };
+        if let Some(case) = &case {
+            targets.clone_from(&case.targets);
+        }
+        let focus = (0..instructions(&module).len()).collect();
+        Ok(Seed { name: name.to_owned(), plan: case.map(|case| case.plan), targets, module, focus })
+    }
+
+    /// The forms of a file of the corpus: a line of JSON each. Those whose results depend on their input alone are run.
+    ///
+    /// # Errors
+    /// Where a line is not as the corpus's README says; in words.
+    pub fn forms(text: &str) -> Result<Vec<Seed>, String> {
+        text.lines().filter(|line| !line.trim().is_empty()).map(form).collect()
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Form {
+    id: String,
+    ptx: String,
+    in_bytes: usize,
+    out_bytes: usize,
+    threads: usize,
+    deterministic: bool,
+    targets: Vec<String>,
+}
+
+fn form(line: &str) -> Result<Seed, String> {
+    let form: Form = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let targets: Vec<Target> = form.targets.iter().filter_map(|name| oriole_codegen::target(name).ok()).collect();
+    let first = targets.first().ok_or_else(|| format!("{}: no target", form.id))?;
+    let text = form.ptx.replace("@TARGET@", &first.to_string());
+    let module = oriole_ptx::load(&text).map_err(|errors| format!("{}: {}", form.id, errors[0].message))?;
+    let words = |bytes: usize| (bytes * form.threads).div_ceil(4).max(1);
+    let fill = Fill::Random { seed: form.id.len() as u64, special: true };
+    let input = Buffer { element: Element::U32, count: words(form.in_bytes), fill, zeros: 0 };
+    let plan = Plan {
+        kernel: "k".to_owned(),
+        block: [form.threads as u32, 1, 1],
+        arguments: vec![Argument::InOut(input), Argument::Out(4 * words(form.out_bytes))],
+        ..Plan::default()
+    };
+    let plan = form.deterministic.then_some(plan);
+    let focus = meant(&module, &form.id);
+    Ok(Seed { name: form.id, plan, targets, module, focus })
+}
+
+/// The instructions that a form is there for: those that its name begins with, or whose opcode it begins with.
+fn meant(module: &Module, id: &str) -> Vec<usize> {
+    let words = id.split(['+', '#']).next().unwrap_or_default();
+    let all = instructions(module);
+    let spelt = |instruction: &Instruction| {
+        let text = oriole_ptx::print_instruction(instruction, &module.symbols);
+        text.split_whitespace().find(|word| !word.starts_with('@')).map(str::to_owned)
+    };
+    let exactly: Vec<usize> = (0..all.len()).filter(|at| spelt(all[*at]).is_some_and(|text| text == words)).collect();
+    match exactly[..] {
+        [] => (0..all.len()).filter(|at| words.split('.').next() == Some(all[*at].opcode.as_str())).collect(),
+        _ => exactly,
+    }
+}
+
+/// A module as text, for a target.
+pub(super) fn text(module: &Module, target: Target) -> String {
+    let mut module = module.clone();
+    module.target[0] = target.to_string();
+    oriole_ptx::print(&module)
+}
