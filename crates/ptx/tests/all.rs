@@ -2,6 +2,7 @@
 
 mod corpus;
 mod errors;
+mod lexical;
 mod operand_types;
 mod robust;
 mod round_trip;

@@ -1,7 +1,7 @@
 //! What holds for a whole module: version, targets, directives, aliases.
 
 use super::Checker;
-use crate::ast::{Function, FunctionDirective, Item, Linkage, Name, Space, Span, Sym, Variable};
+use crate::ast::{Function, FunctionDirective, Item, Linkage, Name, Prototype, Space, Span, Sym, Variable};
 use crate::diag::{Diagnostic, Rule};
 use crate::grammar::{self, Target};
 use crate::scope::Binding;
@@ -20,10 +20,12 @@ impl<'m> Checker<'m> {
                 Item::Variable(variable) => self.module_variable(variable),
                 Item::Alias { name, aliasee } => self.alias(*name, *aliasee),
                 Item::Pragma(pragmas) => self.module_pragmas(pragmas),
-                Item::Function(_) | Item::File(_) | Item::Section(_) | Item::Loc(_) => {}
+                Item::Loc(loc) => self.location(loc),
+                Item::Function(_) | Item::File(_) | Item::Section(_) => {}
             }
         }
         self.constant_space();
+        self.sections();
     }
 
     pub(super) fn declaration(&mut self, span: Span, message: impl Into<String>, help: &str) {
@@ -228,6 +230,27 @@ impl<'m> Checker<'m> {
         }
         if name == "noreturn" && !function.rets.is_empty() {
             self.declaration(span, "a `.noreturn` function has no results", "remove the result or `.noreturn`");
+        }
+    }
+
+    /// What stands between the parameters of a prototype and its end says how functions are called.
+    pub(super) fn prototype_directives(&mut self, prototype: &Prototype) {
+        let span = prototype.label.span;
+        for directive in &prototype.directives {
+            match directive {
+                FunctionDirective::NoReturn if !prototype.rets.is_empty() => {
+                    self.declaration(span, "a `.noreturn` prototype has no results", "remove the result or `.noreturn`");
+                }
+                FunctionDirective::NoReturn => {}
+                FunctionDirective::AbiPreserve(_) => self.needs("`.abi_preserve`", "abi_preserve", span),
+                FunctionDirective::AbiPreserveControl(_) => {
+                    self.needs("`.abi_preserve_control`", "abi_preserve_control", span);
+                }
+                _ => {
+                    let message = "a prototype takes only `.noreturn`, `.abi_preserve` and `.abi_preserve_control`";
+                    self.declaration(span, message, "remove the other directives");
+                }
+            }
         }
     }
 
