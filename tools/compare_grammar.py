@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which statements ptxas takes and Oriole does not, and the other way round: by single changes of every form.
 
-    compare_grammar.py --ptxas PATH [--oriole target/debug/oriole] [--shared DIR] [--targets sm_75,sm_90a]
+    compare_grammar.py --ptxas PATH [--oriole target/debug/oriole | --check PATH] [--shared DIR] [--targets sm_75,sm_90a]
                        [--count N] [--seed S] [--only WORD] [--list FILE] [--examples N]
 
 Statements come from every line of crates/ptx/spec and from the forms of the corpus (tools/grammar_changes.py). N of them, each with one
@@ -108,6 +108,19 @@ class Oriole(Judge):
         return found[::-1] or [(0, done.stderr.strip()[:200] or CRASHED)]
 
 
+class Checker(Judge):
+    """The checker alone: `cargo build -p oriole-ptx --features examples --example verdicts`."""
+
+    def __init__(self, path, folder):
+        super().__init__(folder)
+        self.path = path
+
+    def compile(self, target):
+        done = subprocess.run([self.path], input=json.dumps(self.source.read_text()) + "\n", capture_output=True, text=True)
+        found = [(line, message) for line, message in json.loads(done.stdout)]
+        return found[::-1] or None
+
+
 def statements(options, rng):
     """The statements that are asked about: those of the grammar and the corpus, most of them with one change."""
     grammar = grammar_changes.of_grammar(rng)
@@ -139,6 +152,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ptxas", required=True)
     parser.add_argument("--oriole", default="target/debug/oriole")
+    parser.add_argument("--check", help="ask the checker alone: crates/ptx/examples/verdicts.rs, built")
     parser.add_argument("--shared", default=os.environ.get("ORIOLE_SHARED", "../shared"))
     parser.add_argument("--targets", default="sm_75,sm_80,sm_90a,sm_100a,sm_103a,sm_120a")
     parser.add_argument("--count", type=int, default=2000)
@@ -153,7 +167,8 @@ def main():
         by_version[statement.version].append(statement)
     differences, total, taken = [], 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        judges = Ptxas(options.ptxas, folder), Oriole(options.oriole, folder)
+        ours = Checker(options.check, folder) if options.check else Oriole(options.oriole, folder)
+        judges = Ptxas(options.ptxas, folder), ours
         for target in options.targets.split(","):
             for version, group in by_version.items():
                 for start in range(0, len(group), BATCH):

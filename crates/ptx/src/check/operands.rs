@@ -5,7 +5,7 @@ use crate::ast::{
     Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Space, Span, SpecialReg,
     TypeClass, VectorLen, Word,
 };
-use crate::grammar::{self, Bounds, Constants, Count, Fit, Kind, OperandSpec, Ty};
+use crate::grammar::{self, Bounds, Constants, Count, Fit, Kind, OperandSpec, Parts, Ty};
 use crate::scope::{Binding, Register};
 
 /// Why the operands do not fit a form.
@@ -156,6 +156,7 @@ impl<'m> Checker<'m> {
     fn kind_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: &OperandSpec) -> Fits {
         match &spec.kind {
             Kind::Any => Ok(()),
+            Kind::Texel => self.texel_fits(context, operand, spec),
             Kind::Pack(ty) => self.pack_fits(context, operand, *ty, spec),
             Kind::Value(ty) => self.value_fits(context, operand, *ty, spec),
             Kind::Vector(ty, count) => self.vector_fits(context, operand, *ty, context.length(*count), spec),
@@ -208,6 +209,22 @@ impl<'m> Checker<'m> {
         }
         self.same_width(items)?;
         let spec = &OperandSpec { sink: spec.sink || spec.result, ..*spec };
+        items.iter().try_for_each(|item| self.value_fits(context, item, ty, spec))
+    }
+
+    /// Distances in texels: as many integers as the texture has dimensions, or one alone.
+    fn texel_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: &OperandSpec) -> Fits {
+        let ty = Ty::Is(ScalarType::S32);
+        let Operand::Vector(items, span) = operand else { return self.value_fits(context, operand, ty, spec) };
+        let has = |words: [Word; 4]| words.into_iter().any(|word| context.instruction.has(word));
+        let least = match () {
+            () if context.instruction.has(Word::D3d) => 4,
+            () if has([Word::D2d, Word::A2d, Word::D2dms, Word::A2dms]) => 2,
+            () => 1,
+        };
+        if items.len() < least || ![1, 2, 4].contains(&items.len()) {
+            return Err((*span, Problem::Length { found: items.len(), wanted: least }));
+        }
         items.iter().try_for_each(|item| self.value_fits(context, item, ty, spec))
     }
 
@@ -267,7 +284,7 @@ impl<'m> Checker<'m> {
             Operand::Offset { name, element, .. } => self.sum_fits(*name, *element, wanted, typed, operand, spec),
             Operand::Part(name, selector) => match self.scopes.lookup(name.sym) {
                 Some(Binding::Register(register)) => {
-                    has_part(context, register, *selector).map_err(|problem| (operand.span(), problem))?;
+                    has_part(context, register, *selector, spec.parts).map_err(|problem| (operand.span(), problem))?;
                     register_fits(Register { vector: None, ..register }, wanted, typed, operand, spec)
                 }
                 _ => fail(Problem::Kind { expected: "a register" }),
@@ -306,7 +323,7 @@ impl<'m> Checker<'m> {
         let fail = |problem| Err((operand.span(), problem));
         let sums = matches!(wanted.class(), TypeClass::Bits | TypeClass::Signed | TypeClass::Unsigned);
         match self.scopes.lookup(name.sym) {
-            _ if spec.result || !sums => fail(Problem::Kind { expected: "a register" }),
+            _ if spec.result || !sums || spec.parts != Parts::None => fail(Problem::Kind { expected: "a register" }),
             Some(Binding::Register(register)) if !element => {
                 let adds = register.ty.bits() <= 64 && register.ty.class() != TypeClass::Float;
                 let refuses = spec.constants == Constants::Refused || !adds;
@@ -328,13 +345,17 @@ impl<'m> Checker<'m> {
     }
 }
 
-/// The register has the part: vector registers have elements, others bytes and half-words in video instructions.
-fn has_part(context: &Context<'_>, register: Register, selector: Selector) -> Result<(), Problem> {
-    match (register.vector, selector.element()) {
-        (Some(vector), Some(element)) if element >= vector.len() => Err(Problem::NoElement { vector }),
-        (Some(_), Some(_)) => Ok(()),
-        (None, None) if context.instruction.opcode.is_video() => Ok(()),
-        _ => Err(Problem::NoPart),
+/// The register has the part: vector registers have elements, others bytes and half-words in video instructions, which
+/// read no elements.
+fn has_part(context: &Context<'_>, register: Register, selector: Selector, parts: Parts) -> Result<(), Problem> {
+    match (register.vector, selector) {
+        (None, Selector::Lanes(lanes)) if parts.hold(lanes) => Ok(()),
+        (None, _) | (Some(_), Selector::Lanes(_)) => Err(Problem::NoPart),
+        (Some(_), _) if context.instruction.opcode.is_video() => Err(Problem::NoPart),
+        (Some(vector), _) => match selector.element() {
+            Some(element) if element >= vector.len() => Err(Problem::NoElement { vector }),
+            _ => Ok(()),
+        },
     }
 }
 
