@@ -2,7 +2,7 @@
 """Which statements ptxas takes and Oriole does not, and the other way round: by single changes of every form.
 
     compare_grammar.py --ptxas PATH [--oriole target/debug/oriole | --check PATH] [--shared DIR] [--targets sm_75,sm_90a]
-                       [--count N] [--seed S] [--only WORD] [--list FILE] [--examples N]
+                       [--count N] [--seed S] [--only WORD] [--kinds A,B] [--list FILE] [--examples N]
 
 Statements come from every line of crates/ptx/spec and from the forms of the corpus (tools/grammar_changes.py). N of them, each with one
 change (another type, space, vector, modifier, order, operand, constant at its limits, version), and as they are a tenth, are compiled by
@@ -116,7 +116,8 @@ class Checker(Judge):
         self.path = path
 
     def compile(self, target):
-        done = subprocess.run([self.path], input=json.dumps(self.source.read_text()) + "\n", capture_output=True, text=True)
+        text = json.dumps(self.source.read_text()) + "\n"
+        done = subprocess.run([self.path], input=text, capture_output=True, text=True)
         found = [(line, message) for line, message in json.loads(done.stdout)]
         return found[::-1] or None
 
@@ -132,12 +133,13 @@ def statements(options, rng):
     for pool, opcodes in zip(pools, by_opcode):
         for statement in pool:
             opcodes[statement.opcode].append(statement)
+    kinds = [kind for kind in grammar_changes.KINDS if not options.kinds or kind in options.kinds.split(",")]
     found = {}
     while len(found) < options.count:
         at = rng.randrange(len(pools))
         # Half by opcode, so that those with few forms are seen too.
         base = rng.choice(pools[at]) if rng.random() < 0.5 else rng.choice(by_opcode[at][rng.choice(sorted(by_opcode[at]))])
-        new = base if rng.random() < 0.1 else grammar_changes.change(rng, base, words)
+        new = base if rng.random() < 0.1 else grammar_changes.change(rng, base, words, kinds)
         if new:
             found[new.line(0)] = new
     return list(found.values())
@@ -158,6 +160,7 @@ def main():
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="statements that hold this text")
+    parser.add_argument("--kinds", help="of changes, by name: " + ", ".join(sorted(set(grammar_changes.KINDS))))
     parser.add_argument("--list")
     parser.add_argument("--examples", type=int, default=3)
     options = parser.parse_args()

@@ -156,6 +156,10 @@ def slots_of(head, sets):
     return opcode, slots
 
 
+# How many elements a gradient or an offset has, by the geometry of the texture.
+GRADIENTS = {4: {"3d", "cube", "acube"}, 2: {"2d", "a2d", "2dms", "a2dms"}}
+
+
 class Operands:
     """Registers and constants for the notation of operands (docs/ptx-grammar.md)."""
 
@@ -178,12 +182,19 @@ class Operands:
         return {"u16": "u32", "u32": "u64", "s16": "s32", "s32": "s64"}.get(name, name) if double else name
 
     def count(self, text):
+        if text == "i":
+            return self.dimensions() - 2
+        if text == "g":
+            return next((n for n, words in GRADIENTS.items() if words & set(self.modifiers)), 1)
         number = int(re.sub(r"\D", "", text))
         if text[0] == "x":
             repeat = [int(w[1:]) for w in self.modifiers if re.fullmatch(r"x\d+", w)]
             return number * (repeat or [1])[0]
         shape = [re.fullmatch(r"m\d+n(\d+)k\d+", w) for w in self.modifiers]
         return next((int(m[1]) // number for m in shape if m), 1) if text[0] == "n" else number
+
+    def dimensions(self):
+        return next((int(w[0]) for w in self.modifiers if re.fullmatch(r"\dd", w)), 1)
 
     def vector(self, ty, count):
         return "{" + ",".join(self.register(ty) for _ in range(count)) + "}"
@@ -196,6 +207,10 @@ class Operands:
             return self.address(kind[1:-1])
         if kind == "label":
             return "L"
+        if kind == "sink":
+            return "_"
+        if kind == "texel":
+            return self.vector("s32", self.count("g"))
         if kind[0] == "<":
             length = [int(w[1]) for w in self.modifiers if w in ("v2", "v4", "v8")]
             return self.vector(self.type_of(kind[1:-1]), length[0]) if length else self.register(self.type_of(kind[1:-1]))
@@ -208,7 +223,7 @@ class Operands:
         elif "#" in flags:
             value = (re.search(r"\((-?\d+)", flags) or [0, "0"])[1]
         else:
-            value = self.register(self.type_of(kind) if kind != "any" else "b32")
+            value = self.register(self.type_of(kind))
         return f"{value}|{self.register(pair[1])}" if pair else value
 
     def address(self, inside):
@@ -219,7 +234,7 @@ class Operands:
             count = next((need[w] for w in self.modifiers if w in need), 1)
             return f"[{base},{self.vector('b32', count)}]" if "," in inside else f"[{base}]"
         if name == "map":
-            count = next((int(w[0]) for w in self.modifiers if re.fullmatch(r"\dd", w)), 1)
+            count = self.dimensions()
             if any(w in ("tile::gather4", "tile::scatter4") for w in self.modifiers):
                 count = 5
             return f"[%d1,{self.vector('b32', count)}]"
@@ -265,9 +280,9 @@ KINDS = (["type"] * 3 + ["type and registers"] * 3 + ["space"] * 2 + ["vector"] 
          ["drop operand", "double operand", "guard", "version"])
 
 
-def change(rng, statement, words):
+def change(rng, statement, words, kinds=KINDS):
     """The statement with one change, or None where this kind of change finds nothing."""
-    kind = rng.choice(KINDS)
+    kind = rng.choice(kinds)
     modifiers, operands = list(statement.modifiers), list(statement.operands)
     make = CHANGES[kind]
     extra = make(rng, statement, modifiers, operands, words)

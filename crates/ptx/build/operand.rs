@@ -72,7 +72,7 @@ fn kind<'a>(spec: &Spec, text: &'a str) -> Read<(String, &'a str)> {
             let (inner, flags) = closed('}')?;
             let (element, count) = match inner.split_once(':') {
                 Some((element, count)) => (element, self::count(count)?),
-                None => (inner, "Count::Any".to_owned()),
+                None => return Err(format!("`{{{inner}}}` says no number of elements")),
             };
             Ok((format!("Kind::Vector({}, {count})", ty(spec, element)?), flags))
         }
@@ -89,7 +89,7 @@ fn kind<'a>(spec: &Spec, text: &'a str) -> Read<(String, &'a str)> {
             let (name, flags) = text.split_at(end);
             let kind = match name {
                 "label" => "Kind::Label".to_owned(),
-                "any" => "Kind::Any".to_owned(),
+                "sink" => "Kind::Sink".to_owned(),
                 "texel" => "Kind::Texel".to_owned(),
                 "pack" => "Kind::Pack(Ty::Nth(0))".to_owned(),
                 name => format!("Kind::Value({})", ty(spec, name)?),
@@ -99,8 +99,14 @@ fn kind<'a>(spec: &Spec, text: &'a str) -> Read<(String, &'a str)> {
     }
 }
 
-/// `4`, `x2` (twice the number of `.x4`) or `n2` (a half of the shape's n).
+/// `4`, `x2` (twice the number of `.x4`), `n2` (a half of the shape's n), `g` (as many as gradients of the texture have)
+/// or `i` (of the tensor's dimensions all but two).
 fn count(text: &str) -> Read<String> {
+    match text {
+        "g" => return Ok("Count::Gradient".to_owned()),
+        "i" => return Ok("Count::Im2col".to_owned()),
+        _ => {}
+    }
     let (kind, digits) = match text.as_bytes().first() {
         Some(b'x') => ("TimesX", &text[1..]),
         Some(b'n') => ("PartOfN", &text[1..]),

@@ -29,9 +29,9 @@ impl<'m> Checker<'m> {
 
     /// A texture, sampler or surface: a variable or parameter of that type, or a
     /// register with its handle.
-    fn opaque_fits(&self, base: AddressBase, span: Span, handle: Handle) -> Fits {
+    fn opaque_fits(&self, (base, offset): (AddressBase, i64), span: Span, handle: Handle) -> Fits {
         let expected = handle_words(handle);
-        let (AddressBase::Name(name) | AddressBase::Element(name, _)) = base else {
+        let (AddressBase::Name(name) | AddressBase::Element(name, _), 0) = (base, offset) else {
             return Err((span, Problem::Kind { expected }));
         };
         match self.scopes.lookup(name.sym) {
@@ -47,8 +47,8 @@ impl<'m> Checker<'m> {
 
     /// An operand that must be an address, as the form says.
     pub(super) fn address_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: AddressSpec) -> Fits {
-        let (base, rest, span) = match operand {
-            Operand::Address(address) => (address.base, address.rest.len(), address.span),
+        let (base, offset, rest, span) = match operand {
+            Operand::Address(address) => (address.base, address.offset, address.rest.len(), address.span),
             _ => return Err((operand.span(), Problem::Brackets)),
         };
         if !(usize::from(spec.rest.0)..=usize::from(spec.rest.1)).contains(&rest) {
@@ -60,7 +60,7 @@ impl<'m> Checker<'m> {
             AddressSpace::TensorMap => return self.place_in_tensor_fits(context.instruction, operand),
             AddressSpace::Opaque(handle) => {
                 self.coordinates_fit(context.instruction, operand)?;
-                return self.opaque_fits(base, span, handle);
+                return self.opaque_fits((base, offset), span, handle);
             }
             AddressSpace::Is(space) => Some(space),
             AddressSpace::Nth(n) => context.instruction.spaces().nth(usize::from(n)),
@@ -113,18 +113,10 @@ impl<'m> Checker<'m> {
 
     /// As many coordinates as the tensor has dimensions; five for four rows of a plane.
     fn place_in_tensor_fits(&self, instruction: &Instruction, operand: &Operand) -> Fits {
-        /// Words with the number of coordinates; the first one that is there counts.
-        const COORDINATES: [(Word, usize); 7] = [
-            (Word::TileGather4, 5),
-            (Word::TileScatter4, 5),
-            (Word::D1d, 1),
-            (Word::D2d, 2),
-            (Word::D3d, 3),
-            (Word::D4d, 4),
-            (Word::D5d, 5),
-        ];
-        let written = |word: Word| instruction.modifiers.contains(&Modifier::Word(word));
-        let wanted = COORDINATES.iter().find(|(word, _)| written(*word)).map(|(_, count)| *count);
+        let wanted = match () {
+            () if instruction.has(Word::TileGather4) || instruction.has(Word::TileScatter4) => Some(5),
+            () => tensor_dimensions(instruction),
+        };
         let last = operand.address().and_then(|address| address.rest.last());
         let (Some(wanted), Some(last)) = (wanted, last) else { return Ok(()) };
         let found = match last {
@@ -168,6 +160,12 @@ impl<'m> Checker<'m> {
     }
 }
 
+/// The dimensions of the tensor that an instruction names.
+pub(super) fn tensor_dimensions(instruction: &Instruction) -> Option<usize> {
+    const WORDS: [Word; 5] = [Word::D1d, Word::D2d, Word::D3d, Word::D4d, Word::D5d];
+    WORDS.iter().position(|word| instruction.has(*word)).map(|at| at + 1)
+}
+
 /// The type of variable that an operand in brackets must have, in words.
 fn handle_words(handle: Handle) -> &'static str {
     match handle {
@@ -180,7 +178,7 @@ fn handle_words(handle: Handle) -> &'static str {
 
 /// True if a variable in space `found` can stand where an instruction says
 /// `wanted`.
-fn same_space(wanted: Space, found: Space) -> bool {
+pub(super) fn same_space(wanted: Space, found: Space) -> bool {
     let general = |space| match space {
         Space::SharedCta | Space::SharedCluster => Space::Shared,
         Space::ParamEntry | Space::ParamFunc => Space::Param,

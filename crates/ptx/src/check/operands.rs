@@ -116,7 +116,8 @@ impl Context<'_> {
             Count::Is(n) => Some(usize::from(n)),
             Count::TimesX(n) => Some(repeats(self.instruction)? * usize::from(n)),
             Count::PartOfN(divisor) => Some(usize::from(self.instruction.shape()?.n / divisor)),
-            Count::Any => None,
+            Count::Gradient => Some(texels(self.instruction)),
+            Count::Im2col => super::addresses::tensor_dimensions(self.instruction).map(|dimensions| dimensions - 2),
         }
     }
 }
@@ -155,7 +156,6 @@ impl<'m> Checker<'m> {
 
     fn kind_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: &OperandSpec) -> Fits {
         match &spec.kind {
-            Kind::Any => Ok(()),
             Kind::Texel => self.texel_fits(context, operand, spec),
             Kind::Pack(ty) => self.pack_fits(context, operand, *ty, spec),
             Kind::Value(ty) => self.value_fits(context, operand, *ty, spec),
@@ -172,6 +172,10 @@ impl<'m> Checker<'m> {
                 }
             },
             Kind::Address(address) => self.address_fits(context, operand, *address),
+            Kind::Sink => match operand {
+                Operand::Sink(_) => Ok(()),
+                _ => Err((operand.span(), Problem::Kind { expected: "`_`" })),
+            },
             Kind::Label => match operand {
                 Operand::Name(_) => Ok(()),
                 _ => Err((operand.span(), Problem::Kind { expected: "a label" })),
@@ -215,12 +219,17 @@ impl<'m> Checker<'m> {
     /// Distances in texels: as many integers as the texture has dimensions, or one alone.
     fn texel_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: &OperandSpec) -> Fits {
         let ty = Ty::Is(ScalarType::S32);
-        let Operand::Vector(items, span) = operand else { return self.value_fits(context, operand, ty, spec) };
-        let has = |words: [Word; 4]| words.into_iter().any(|word| context.instruction.has(word));
-        let least = match () {
-            () if context.instruction.has(Word::D3d) => 4,
-            () if has([Word::D2d, Word::A2d, Word::D2dms, Word::A2dms]) => 2,
-            () => 1,
+        let least = texels(context.instruction);
+        let Operand::Vector(items, span) = operand else {
+            // Alone, and of a volume, only what is declared as an integer.
+            let untyped = operand.name().and_then(|name| match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(register)) if register.ty.class() == TypeClass::Bits => Some(name),
+                _ => None,
+            });
+            return match untyped {
+                Some(name) if least == 4 => Err((name.span, Problem::Kind { expected: "offsets in braces" })),
+                _ => self.value_fits(context, operand, ty, spec),
+            };
         };
         if items.len() < least || ![1, 2, 4].contains(&items.len()) {
             return Err((*span, Problem::Length { found: items.len(), wanted: least }));
@@ -276,12 +285,14 @@ impl<'m> Checker<'m> {
             Operand::Name(name) => match self.scopes.lookup(name.sym) {
                 Some(Binding::Register(register)) => register_fits(register, wanted, typed, operand, spec),
                 Some(binding @ (Binding::Variable(_) | Binding::Function(_))) if spec.symbol && !spec.result => {
-                    address_of(&binding, wanted).map_err(|problem| (operand.span(), problem))
+                    address_of(context, &binding, wanted).map_err(|problem| (operand.span(), problem))
                 }
                 Some(binding) => fail(Problem::Symbol { result: spec.result, what: super::names::describe(&binding) }),
                 None => Ok(()),
             },
-            Operand::Offset { name, element, .. } => self.sum_fits(*name, *element, wanted, typed, operand, spec),
+            Operand::Offset { name, element, .. } => {
+                self.sum_fits(context, (*name, *element), (wanted, typed), operand, spec)
+            }
             Operand::Part(name, selector) => match self.scopes.lookup(name.sym) {
                 Some(Binding::Register(register)) => {
                     has_part(context, register, *selector, spec.parts).map_err(|problem| (operand.span(), problem))?;
@@ -313,10 +324,9 @@ impl<'m> Checker<'m> {
     /// `%r1+8`, `table+8`, `table[2]`: an integer register or an address, with a constant added.
     fn sum_fits(
         &self,
-        name: Name,
-        element: bool,
-        wanted: ScalarType,
-        typed: bool,
+        context: &Context<'_>,
+        (name, element): (Name, bool),
+        (wanted, typed): (ScalarType, bool),
         operand: &Operand,
         spec: &OperandSpec,
     ) -> Fits {
@@ -336,7 +346,7 @@ impl<'m> Checker<'m> {
             Some(Binding::Register(_)) => fail(Problem::NotArray),
             Some(Binding::Variable(variable)) if element && variable.dims.is_empty() => fail(Problem::NotArray),
             Some(binding @ Binding::Variable(_)) if spec.symbol || !element => {
-                address_of(&binding, wanted).map_err(|problem| (operand.span(), problem))
+                address_of(context, &binding, wanted).map_err(|problem| (operand.span(), problem))
             }
             Some(Binding::Function(_)) => fail(Problem::Kind { expected: "a variable, not a function," }),
             Some(_) => fail(Problem::Kind { expected: "a register" }),
@@ -360,8 +370,15 @@ fn has_part(context: &Context<'_>, register: Register, selector: Selector, parts
 }
 
 /// The address of a variable fits the type, and the function has one.
-fn address_of(binding: &Binding<'_>, wanted: ScalarType) -> Result<(), Problem> {
+fn address_of(context: &Context<'_>, binding: &Binding<'_>, wanted: ScalarType) -> Result<(), Problem> {
     match binding {
+        Binding::Variable(variable)
+            if context.instruction.opcode == Opcode::Cvta
+                && let Some(space) = context.instruction.space()
+                && !super::addresses::same_space(space, variable.space) =>
+        {
+            Err(Problem::Space { wanted: space, found: variable.space })
+        }
         Binding::Variable(variable) if wanted.bits() < 64 && variable.space == Space::Global => {
             Err(Problem::AddressSize)
         }
@@ -467,6 +484,16 @@ fn compatible(ty: ScalarType, register: ScalarType, wider: bool, typed: bool) ->
         _ => bits || register.is_integer() || (typed && register == ScalarType::F16x2),
     };
     fits && same_kind
+}
+
+/// How many numbers lead from one texel to another; a layer or a sample is no dimension, a third one comes with a fourth.
+fn texels(instruction: &Instruction) -> usize {
+    let has = |words: &[Word]| words.iter().any(|word| instruction.has(*word));
+    match () {
+        () if has(&[Word::D3d, Word::Cube, Word::Acube]) => 4,
+        () if has(&[Word::D2d, Word::A2d, Word::D2dms, Word::A2dms]) => 2,
+        () => 1,
+    }
 }
 
 /// The type of twice the size.

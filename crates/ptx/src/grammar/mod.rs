@@ -202,10 +202,10 @@ pub(crate) enum Kind {
     Address(AddressSpec),
     /// A label.
     Label,
+    /// `_` alone.
+    Sink,
     /// How far the texels that are read lie from the coordinates: as many numbers as the texture has dimensions.
     Texel,
-    /// Anything.
-    Any,
 }
 
 /// What may be selected of a register in a video instruction.
@@ -264,8 +264,10 @@ pub(crate) enum Count {
     TimesX(u16),
     /// A part of the shape's n: this is the divisor.
     PartOfN(u16),
-    /// Any number.
-    Any,
+    /// As many as a gradient of the texture has.
+    Gradient,
+    /// The tensor's dimensions but two.
+    Im2col,
 }
 
 /// What stands in brackets.
