@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Which statements ptxas takes and Oriole does not, and the other way round: by single changes of every form.
 
+    compare_grammar.py --ptxas PATH --again FILE
     compare_grammar.py --ptxas PATH [--oriole target/debug/oriole | --check PATH] [--shared DIR] [--targets sm_75,sm_90a]
                        [--count N] [--seed S] [--only WORD] [--kinds A,B] [--list FILE] [--examples N]
 
@@ -8,6 +9,9 @@ Statements come from every line of crates/ptx/spec and from the forms of the cor
 change (another type, space, vector, modifier, order, operand, constant at its limits, version), and as they are a tenth, are compiled by
 both for every target. A statement that `oriole ptx check` takes and lowering refuses counts as refused. Differences are
 printed by kind, the most frequent first; --list writes each: target, verdicts, change, statement, both messages.
+
+--again asks ptxas about the statements of a file such as crates/ptx/tests/data/changes.tsv, and writes its verdicts into the file. A line is
+`TARGET<tab>VERSION<tab>VERDICT<tab>STATEMENT`; VERDICT is `ok` or `no`, a `*` behind it says that Oriole's differs on purpose.
 """
 import argparse
 import collections
@@ -122,6 +126,24 @@ class Checker(Judge):
         return found[::-1] or None
 
 
+def again(options):
+    """Writes ptxas's verdicts into a file of statements, and what stands around them into its head."""
+    path = pathlib.Path(options.again)
+    rows = [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
+    with tempfile.TemporaryDirectory() as folder:
+        judge = Ptxas(options.ptxas, folder)
+        for row in rows:
+            target, version, verdict, text = row
+            # Each alone: a syntax error may be told of the line behind it.
+            said, = judge.verdicts(version, target, [grammar_changes.in_kernel(text, version)])
+            row[2] = ("no" if said else "ok") + "*" * verdict.endswith("*")
+    since = ["\t".join(["#since", version, text]) for version, text in grammar_changes.SINCE]
+    head = ["# Verdicts of ptxas 13.0.88; tools/compare_grammar.py says what the lines mean and asks again.",
+            "#before\t" + grammar_changes.PREAMBLE, "#kernel\t" + grammar_changes.GRAMMAR_KERNEL, *since,
+            "#behind\t" + grammar_changes.GRAMMAR_END]
+    path.write_text("\n".join(head + ["\t".join(row) for row in rows]) + "\n")
+
+
 def statements(options, rng):
     """The statements that are asked about: those of the grammar and the corpus, most of them with one change."""
     grammar = grammar_changes.of_grammar(rng)
@@ -163,7 +185,10 @@ def main():
     parser.add_argument("--kinds", help="of changes, by name: " + ", ".join(sorted(set(grammar_changes.KINDS))))
     parser.add_argument("--list")
     parser.add_argument("--examples", type=int, default=3)
+    parser.add_argument("--again", help="a file of statements")
     options = parser.parse_args()
+    if options.again:
+        return again(options)
     asked = statements(options, random.Random(options.seed))
     by_version = collections.defaultdict(list)
     for statement in asked:

@@ -58,7 +58,7 @@ class Statement:
     def line(self, index):
         """The module's line, with names that no other line has."""
         late = "".join(text for version, text in SINCE if VERSIONS.index(version) <= VERSIONS.index(self.version))
-        text = self.outside + late + self.before + self.instruction() + self.after
+        text = self.outside + late + self.before + (self.instruction() if self.opcode else "") + self.after
         return re.sub(r"(?<![\w.%$])(k(?!\w)|g_\w+)", rf"\1_F{index}", text)
 
 
@@ -129,6 +129,12 @@ GRAMMAR_KERNEL = (
     ".visible .entry k(.param .u64 a){" + DECLARATIONS +
     ".reg .pred %p<9>;.reg .b16 %h<260>;.reg .b32 %r<260>;.reg .b64 %d<260>;"
 )
+GRAMMAR_END = "L: ret;}"
+
+
+def in_kernel(text, version):
+    """One instruction, as it is written, among the registers of the grammar's statements."""
+    return Statement("", GRAMMAR_KERNEL, text, "", "", (), (), GRAMMAR_END, version, "as written")
 
 
 def grammar_lines():
@@ -256,7 +262,7 @@ def of_grammar(rng, per_line=6):
             here = [spec for spec in specs if "/" not in spec or present(spec, modifiers, sets)]
             kept = here if rng.random() < 0.5 else [spec for spec in here if not spec.split("/")[0].endswith("?")]
             text = tuple(operands.one(spec) for spec in kept)
-            found.append(Statement(origin, GRAMMAR_KERNEL, "", "", opcode, modifiers, text, "L: ret;}", VERSIONS[-1]))
+            found.append(Statement(origin, GRAMMAR_KERNEL, "", "", opcode, modifiers, text, GRAMMAR_END, VERSIONS[-1]))
     return list({s.instruction(): s for s in found}.values())
 
 

@@ -9,4 +9,5 @@ mod kernels;
 mod library;
 mod library_model;
 mod multiplier;
+mod statements;
 mod tensor;

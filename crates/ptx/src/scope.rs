@@ -109,6 +109,9 @@ impl Stems {
         for (_, text) in symbols.iter() {
             let digits = text.bytes().rev().take(MOST_DIGITS).take_while(u8::is_ascii_digit).count();
             for (stem, number) in (text.len() - digits..text.len()).map(|at| text.split_at(at)) {
+                if number.len() > 1 && number.starts_with('0') {
+                    continue;
+                }
                 if let (Some(stem), Ok(number)) = (symbols.get(stem), number.parse()) {
                     stems.splits.push((stem, number));
                 }

@@ -81,9 +81,8 @@ fn names_with_a_count_declare_variables_of_every_space() {
 
 #[test]
 fn counts_and_numbers_of_registers() {
-    accepted(&kernel("", ".reg .u32 %z<0x3>; add.u32 %z2, %r01, %r007;", ""));
+    accepted(&kernel("", ".reg .u32 %z<0x3>; add.u32 %z2, %r1, %r2;", ""));
     refused(&kernel("", ".reg .u32 %z<010>; add.u32 %z8, %r1, %r2;", ""), "undefined register");
-    refused(&kernel("", ".reg .b32 %r01;", ""), "declared twice");
 }
 
 #[test]
@@ -140,6 +139,10 @@ fn types_and_directives_of_later_versions() {
         refused(&older("8.8", "", &prototype), "needs PTX 9.0");
         accepted(&older("9.0", "", &prototype));
         refused(&older("9.0", "", &prototype).replace("sm_90", "sm_75"), "needs the target");
+    }
+    for (directive, most) in [("abi_preserve", 239), ("abi_preserve_control", 11)] {
+        accepted(&kernel(&format!(".func f() .{directive} {most} {{ ret; }}"), "", ""));
+        refused(&kernel(&format!(".func f() .{directive} {} {{ ret; }}", most + 1), "", ""), "at most");
     }
     assert!(!refusal(&kernel("", "P: .callprototype _ () .maxntid 32;", "")).is_empty());
     assert!(!refusal(&kernel("", "P: .callprototype f ();", "")).is_empty());

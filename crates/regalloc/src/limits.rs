@@ -96,14 +96,13 @@ impl RegisterLimit {
         self.raise(&format!("profile {arch}"), asked.min(MAXIMUM), minimum, options)
     }
 
-    /// `.maxnreg`; none where it is more than there is, as Triton writes it.
+    /// `.maxnreg`; what there is where it asks for more, as Triton does.
     fn own(&mut self, func: &Function, minimum: u32, options: &AllocOptions) -> Option<u32> {
         let asked = func.attributes().maxnreg?;
         if asked > MAXIMUM {
             self.warnings.push(format!("Too many maxnreg specified for entry {}, will be ignored", func.name()));
-            return None;
         }
-        Some(self.raise(&format!("entry {}", func.name()), asked, minimum, options))
+        Some(self.raise(&format!("entry {}", func.name()), asked.min(MAXIMUM), minimum, options))
     }
 
     fn raise(&mut self, for_what: &str, asked: u32, minimum: u32, options: &AllocOptions) -> u32 {

@@ -135,8 +135,16 @@ pub(crate) fn pair_register(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) ->
     Err(invalid(operand.span(), format!("a register of type .{ty} stands where 64 bits are needed")))
 }
 
-/// A 128-bit register.
+/// A 128-bit register; a temporary with a constant, of whose 64 bits the sign goes no further, as with ptxas.
 pub(crate) fn quad_register(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<VReg> {
+    if let ast::Operand::Imm(imm, _) = operand {
+        let quad = cx.temp_of(RegType::Quad)?;
+        let bits = imm_bits64(*imm);
+        for (k, bits) in [bits as u32, (bits >> 32) as u32, 0, 0].into_iter().enumerate() {
+            ops::mov(cx, Operand::comp(quad, k as u8), word(bits))?;
+        }
+        return Ok(quad);
+    }
     let (reg, ty) = bindings::register(cx, operand)?;
     if cx.func[reg].reg_type == RegType::Quad {
         return Ok(reg);

@@ -216,6 +216,7 @@ impl<'m> Checker<'m> {
             FunctionDirective::Pragma(pragmas) => return self.pragmas(pragmas, span, false),
         };
         self.needs(&format!("`.{name}`"), name, span);
+        self.preserved(directive, span);
         let of_function = matches!(name, "noreturn" | "abi_preserve" | "abi_preserve_control");
         if of_function == function.is_entry {
             let (is, other) = if of_function { ("functions", "a kernel") } else { ("kernels", "a function") };
@@ -233,10 +234,23 @@ impl<'m> Checker<'m> {
         }
     }
 
+    /// How many registers a callee can keep (measured with ptxas 13.0: the same on all targets).
+    fn preserved(&mut self, directive: &FunctionDirective, span: Span) {
+        let (count, most) = match directive {
+            FunctionDirective::AbiPreserve(count) => (*count, 239),
+            FunctionDirective::AbiPreserveControl(count) => (*count, 11),
+            _ => return,
+        };
+        if count > most {
+            self.declaration(span, format!("a function keeps at most {most} such registers, not {count}"), "");
+        }
+    }
+
     /// What stands between the parameters of a prototype and its end says how functions are called.
     pub(super) fn prototype_directives(&mut self, prototype: &Prototype) {
         let span = prototype.label.span;
         for directive in &prototype.directives {
+            self.preserved(directive, span);
             match directive {
                 FunctionDirective::NoReturn if !prototype.rets.is_empty() => {
                     self.declaration(span, "a `.noreturn` prototype has no results", "remove the result or `.noreturn`");

@@ -60,6 +60,8 @@ pub(super) enum Problem {
     Coordinates { found: usize, wanted: usize },
     /// Registers of several widths in one vector.
     Mixed,
+    /// Elements of two kinds side by side in one vector.
+    Neighbours,
     /// Registers that are not together as wide as the type.
     Pack { bits: u32 },
     /// An element that the vector register does not have.
@@ -213,7 +215,49 @@ impl<'m> Checker<'m> {
         }
         self.same_width(items)?;
         let spec = &OperandSpec { sink: spec.sink || spec.result, ..*spec };
-        items.iter().try_for_each(|item| self.value_fits(context, item, ty, spec))
+        let Some(untyped) = self.untyped_element(context, items, ty) else {
+            return items.iter().try_for_each(|item| self.value_fits(context, item, ty, spec));
+        };
+        self.neighbours_agree(items)?;
+        // A fragment takes constants then, too; of loads and stores they keep the type.
+        let fragment = !matches!(spec.kind, Kind::Elements(_));
+        let constants = if fragment { (untyped, &OperandSpec { constants: Constants::Allowed, ..*spec }) } else { (ty, spec) };
+        items.iter().try_for_each(|item| match item {
+            Operand::Imm(..) => self.value_fits(context, item, constants.0, constants.1),
+            _ => self.value_fits(context, item, untyped, spec),
+        })
+    }
+
+    /// Elements side by side are of one kind: integers, or one type of float. A register of bits goes with all.
+    pub(super) fn neighbours_agree(&self, items: &'m [Operand]) -> Fits {
+        let kind = |item: &Operand| match item {
+            Operand::Imm(Imm::F32(_) | Imm::F64(_), _) => Some(ScalarType::F32),
+            Operand::Imm(..) => Some(ScalarType::S32),
+            _ => match self.scopes.lookup(item.name()?.sym)? {
+                Binding::Register(register) if register.ty.is_integer() => Some(ScalarType::S32),
+                Binding::Register(register) => Some(register.ty).filter(|ty| ty.class() != TypeClass::Bits),
+                _ => None,
+            },
+        };
+        let differ = |pair: &&[Operand]| matches!((kind(&pair[0]), kind(&pair[1])), (Some(a), Some(b)) if a != b);
+        match items.windows(2).find(differ) {
+            Some(pair) => Err((pair[1].span(), Problem::Neighbours)),
+            None => Ok(()),
+        }
+    }
+
+    /// Bits of the elements' size, where a register without another type is among them: ptxas then asks the other elements
+    /// for no type either.
+    fn untyped_element(&self, context: &Context<'_>, items: &'m [Operand], ty: Ty) -> Option<Ty> {
+        let (wanted, _) = context.ty(ty)?;
+        items.iter().find_map(|item| match self.scopes.lookup(item.name()?.sym)? {
+            Binding::Register(Register { vector: None, ty: found, .. })
+                if found.class() == TypeClass::Bits && found.bits() == wanted.bits() =>
+            {
+                Some(Ty::Is(found))
+            }
+            _ => None,
+        })
     }
 
     /// Distances in texels: as many integers as the texture has dimensions, or one alone.
