@@ -49,7 +49,9 @@ fn a_zero_byte_is_no_end() {
 #[test]
 fn statements_are_not_empty() {
     let stray = "found `;`";
-    for body in [";", "add.u32 %r1,%r2,%r3;;", ".reg .b32 %z;;", "{ ; }", "L: ;", ".pragma \"nounroll\";;", ".loc 1 1 1;"] {
+    for body in
+        [";", "add.u32 %r1,%r2,%r3;;", ".reg .b32 %z;;", "{ ; }", "L: ;", ".pragma \"nounroll\";;", ".loc 1 1 1;"]
+    {
         refused(&kernel(".file 1 \"x.cu\"", body, ""), stray);
     }
     for before in [";", ".global .u32 v;;", ".file 1 \"x.cu\";", ".func f();;"] {
@@ -88,10 +90,14 @@ fn counts_and_numbers_of_registers() {
 #[test]
 fn sections_hold_numbers_and_places() {
     let section = |entries: &str| kernel("", "La:", &format!(".section .debug_info {{ {entries} }}"));
-    for good in ["a: .b32 1 b: .b32 b-a", ".b64 La", ".b32 .debug_str+4", ".b8 -128, 255", ".b16 - 32768", ".b32 0x100000000"] {
+    for good in
+        ["a: .b32 1 b: .b32 b-a", ".b64 La", ".b32 .debug_str+4", ".b8 -128, 255", ".b16 - 32768", ".b32 0x100000000"]
+    {
         accepted(&section(good));
     }
-    for bad in ["a: .b16 a", "a: .b8 a-a", ".b8 256", ".b8 -129", ".b16 65536", ".b8 1+1", ".b8 (1)", ".b8 WARP_SZ", ".b8 +1"] {
+    for bad in
+        ["a: .b16 a", "a: .b8 a-a", ".b8 256", ".b8 -129", ".b16 65536", ".b8 1+1", ".b8 (1)", ".b8 WARP_SZ", ".b8 +1"]
+    {
         assert!(!refusal(&section(bad)).is_empty(), "{bad}");
     }
     for bad in ["a: .b32 a-1", ".b32 .debug_str-4", "a: .b8 1;", "a: a: .b8 1"] {

@@ -253,7 +253,11 @@ impl<'m> Checker<'m> {
             self.preserved(directive, span);
             match directive {
                 FunctionDirective::NoReturn if !prototype.rets.is_empty() => {
-                    self.declaration(span, "a `.noreturn` prototype has no results", "remove the result or `.noreturn`");
+                    self.declaration(
+                        span,
+                        "a `.noreturn` prototype has no results",
+                        "remove the result or `.noreturn`",
+                    );
                 }
                 FunctionDirective::NoReturn => {}
                 FunctionDirective::AbiPreserve(_) => self.needs("`.abi_preserve`", "abi_preserve", span),

@@ -221,7 +221,8 @@ impl<'m> Checker<'m> {
         self.neighbours_agree(items)?;
         // A fragment takes constants then, too; of loads and stores they keep the type.
         let fragment = !matches!(spec.kind, Kind::Elements(_));
-        let constants = if fragment { (untyped, &OperandSpec { constants: Constants::Allowed, ..*spec }) } else { (ty, spec) };
+        let constants =
+            if fragment { (untyped, &OperandSpec { constants: Constants::Allowed, ..*spec }) } else { (ty, spec) };
         items.iter().try_for_each(|item| match item {
             Operand::Imm(..) => self.value_fits(context, item, constants.0, constants.1),
             _ => self.value_fits(context, item, untyped, spec),

@@ -72,7 +72,7 @@ impl Parser<'_> {
             }
             let width = self.data_width()?;
             entries.push(SectionEntry::Data(width, self.comma_list(|p| p.section_value(width))?));
-            }
+        }
         Ok(Section { name, entries, span })
     }
 
