@@ -44,6 +44,9 @@ pub enum CompileError {
          are provided."
     )]
     Ldcu,
+    /// `.target …, debug` at another level than 0: ptxas's words.
+    #[error("Optimized debugging not supported")]
+    OptimisedDebugging,
     /// No such `-O` level.
     #[error("there is no optimisation level {0}; there are 0 to 3")]
     Level(u8),

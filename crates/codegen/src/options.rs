@@ -5,6 +5,7 @@ use crate::selection::passes;
 use oriole_cubin::Target;
 use oriole_opt::knobs::Knobs;
 use oriole_passes::{FastCompile, Limit, Settings};
+use std::borrow::Cow;
 
 /// The highest `-O` level.
 const HIGHEST_LEVEL: u8 = 3;
@@ -14,8 +15,10 @@ const HIGHEST_LEVEL: u8 = 3;
 pub struct CompileOptions {
     /// Target; the module's `.target` where it is not given.
     pub target: Option<Target>,
-    /// `-O` level, 0 to 3.
+    /// `-O` level, 0 to 3. A module for debuggers (`.target …, debug`) is compiled at 0 where the level is nobody's choice.
     pub opt_level: u8,
+    /// Somebody has chosen the level.
+    pub level_is_chosen: bool,
     /// How much of the level is left out so that compiling takes less time.
     pub fast_compile: FastCompile,
     /// Upper bound of R registers per thread.
@@ -62,6 +65,7 @@ impl Default for CompileOptions {
         CompileOptions {
             target: None,
             opt_level: 3,
+            level_is_chosen: false,
             fast_compile: FastCompile::Off,
             maxrregcount: None,
             device_maxrregcount: None,
@@ -105,6 +109,17 @@ impl CompileOptions {
     pub fn check(&self) -> Result<(), CompileError> {
         self.knobs()?;
         self.settings().map(drop)
+    }
+
+    /// The options for a module with this `.target`.
+    pub(crate) fn for_target(&self, words: &[String]) -> Result<Cow<'_, CompileOptions>, CompileError> {
+        let for_debugger = words.iter().any(|word| word == "debug");
+        match self.opt_level {
+            0 => Ok(Cow::Borrowed(self)),
+            _ if !for_debugger => Ok(Cow::Borrowed(self)),
+            _ if self.level_is_chosen => Err(CompileError::OptimisedDebugging),
+            _ => Ok(Cow::Owned(CompileOptions { opt_level: 0, ..self.clone() })),
+        }
     }
 
     /// The knobs as set.

@@ -117,6 +117,7 @@ fn compile_tree(
     mut watch: Watch,
 ) -> Result<Compiled, CompileError> {
     let ast = &*tree;
+    let options = &*options.for_target(&ast.target)?;
     let target = match options.target {
         Some(target) => target,
         None => self::target(ast.target.first().map_or("", String::as_str))?,

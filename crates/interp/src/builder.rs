@@ -48,6 +48,8 @@ pub(crate) struct Builder<'b, 'm> {
     slots: FxHashMap<(u32, u8), u32>,
     next_slot: u32,
     frame: FxHashMap<Key, FramePlace>,
+    /// The function is a kernel.
+    is_kernel: bool,
     /// Offsets of the kernel's parameters.
     parameters: FxHashMap<Key, u32>,
     /// Number of each label that is named; branches hold numbers until all places are known.
@@ -107,9 +109,17 @@ impl<'b, 'm> Builder<'b, 'm> {
             slots: FxHashMap::default(),
             next_slot: 0,
             frame: FxHashMap::default(),
+            is_kernel: false,
             parameters: FxHashMap::default(),
             labels: FxHashMap::default(),
         }
+    }
+
+    /// True where an instruction on this space reaches, through a register, the parameters of a kernel: nothing writes them.
+    pub(crate) fn is_read_only(&self, space: Option<Space>, location: &Location) -> bool {
+        let parameter = matches!(space, Some(Space::Param | Space::ParamEntry | Space::ParamFunc));
+        let register = matches!(location.base, Source::Register { .. } | Source::Affine { .. });
+        self.is_kernel && parameter && register
     }
 
     /// Slots of registers that are used.
@@ -121,6 +131,7 @@ impl<'b, 'm> Builder<'b, 'm> {
     /// gives the size of the frame.
     pub(crate) fn lay_out_frame(&mut self, function: &'m ast::Function) -> Result<u32, LayoutError> {
         let too_large = || LayoutError(format!("the frame of '{}' is too large", self.module.text(function.name)));
+        self.is_kernel = function.is_entry;
         if function.is_entry {
             for (param, slot) in function.params.iter().zip(parameter_slots(function)) {
                 self.parameters.extend(param.name.map(|name| (layout::key(name), slot.offset)));

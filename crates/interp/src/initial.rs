@@ -92,11 +92,8 @@ pub(crate) fn constant(imm: Imm, ty: ScalarType) -> u128 {
         (TypeClass::Float, _) if ty == ScalarType::F64 => imm.to_f64_bits(),
         _ => imm.int_bits().unwrap_or(0),
     };
-    // Negative constants of 128-bit types are sign-extended.
-    let wide = match imm {
-        Imm::S64(value) if ty.bits() > 64 => value as i128 as u128,
-        _ => u128::from(bits),
-    };
+    // Of a 128-bit type a constant has the low half: its sign goes no further, as in ptxas's code.
+    let wide = u128::from(bits);
     if ty.bits() >= 128 { wide } else { wide & ((1 << ty.bits()) - 1) }
 }
 

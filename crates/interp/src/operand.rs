@@ -67,12 +67,14 @@ pub(crate) enum Destination {
         /// Bits of the register.
         mask: u64,
     },
-    /// A 128-bit register: two slots; bits of the result.
+    /// A 128-bit register: two slots.
     Wide {
         /// The first slot.
         slot: u32,
-        /// Bits of the result.
-        mask: Bits,
+        /// Bits of the result, 1 to 128.
+        bits: u8,
+        /// The result is sign-extended to the register.
+        signed: bool,
     },
 }
 

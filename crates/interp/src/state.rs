@@ -111,9 +111,11 @@ impl State {
                 let extended = if signed { (high as i64 >> above) as u64 } else { high >> above };
                 self.registers[at] = extended & mask;
             }
-            Destination::Wide { slot, mask } => {
+            Destination::Wide { slot, bits, signed } => {
                 let at = self.at(slot, lane);
-                let value = value & mask;
+                let above = 128 - u32::from(bits);
+                let high = value << above;
+                let value = if signed { (high as i128 >> above) as Bits } else { high >> above };
                 self.registers[at] = value as u64;
                 self.registers[at + WARP] = (value >> 64) as u64;
             }

@@ -10,4 +10,5 @@ mod library;
 mod library_model;
 mod modifiers;
 mod multiplier;
+mod statements;
 mod tensor;

@@ -30,6 +30,15 @@ const CASES: &[(&str, &str, &[&str], u32)] = &[
     (".maxntid 1024,1,1", "32", &[], 64),
     (".maxnreg 40", "32", &["info : Overriding global maxrregcount 32 with entry-specific value 40 of .maxnreg"], 40),
     (
+        ".maxnreg 256",
+        "32",
+        &[
+            "warning : Too many maxnreg specified for entry k, will be ignored",
+            "info : Overriding global maxrregcount 32 with entry-specific value 255 of .maxnreg",
+        ],
+        255,
+    ),
+    (
         ".maxnreg 8",
         "32",
         &[
@@ -74,7 +83,7 @@ fn limits(command: &mut Command) -> (Vec<String>, u32) {
     };
     let lines: Vec<String> = text.lines().map(line).collect();
     let used = lines.iter().find_map(|line| line.strip_prefix("info : Used ")?.split(' ').next()?.parse().ok());
-    let about = ["Overriding", "adjusting", "Too big", "out of range"];
+    let about = ["Overriding", "adjusting", "Too big", "Too many", "out of range"];
     let mut found: Vec<String> =
         lines.into_iter().filter(|line| about.iter().any(|word| line.contains(word))).collect();
     found.sort();

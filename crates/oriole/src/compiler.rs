@@ -122,6 +122,7 @@ impl CompilerBuilder {
     /// `-O` level, 0 to 3; else 3.
     pub fn opt_level(mut self, level: u8) -> Self {
         self.compiler.options.opt_level = level;
+        self.compiler.options.level_is_chosen = true;
         self
     }
 

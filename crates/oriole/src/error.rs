@@ -95,7 +95,7 @@ impl CompileError {
             Inner::Time(limit) => CompileError::Time(limit),
             Inner::Cancelled => CompileError::Cancelled,
             Inner::Phase(ref phase) if phase.is_the_callers() => CompileError::Pass(error.to_string()),
-            Inner::Target(_) | Inner::Ldcu => CompileError::Target(error.to_string()),
+            Inner::Target(_) | Inner::Ldcu | Inner::OptimisedDebugging => CompileError::Target(error.to_string()),
             Inner::Allocation(_) | Inner::Phase(_) | Inner::Write(_) | Inner::Threads(_) => {
                 CompileError::Capacity(error.to_string())
             }

@@ -155,7 +155,7 @@ pub(crate) enum Effect {
 }
 
 /// What one operand must be. Kinds and types are the expressions of the tables.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Operand {
     pub(crate) kind: String,
     pub(crate) result: bool,
@@ -168,15 +168,36 @@ pub(crate) struct Operand {
     pub(crate) negated: bool,
     pub(crate) symbol: bool,
     pub(crate) special: bool,
+    /// The variant of `Parts` in the tables.
+    pub(crate) parts: &'static str,
     pub(crate) with: Vec<String>,
     /// The type of the second half of `a|b`, and whether it must be there.
     pub(crate) pair: Option<(String, bool)>,
 }
 
+impl Default for Operand {
+    fn default() -> Operand {
+        Operand {
+            kind: String::new(),
+            result: false,
+            optional: false,
+            constants: Constants::Allowed,
+            range: None,
+            wider: false,
+            sink: false,
+            negated: false,
+            symbol: false,
+            special: false,
+            parts: "None",
+            with: Vec::new(),
+            pair: None,
+        }
+    }
+}
+
 /// Whether an operand may be a constant.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Constants {
-    #[default]
     Allowed,
     Refused,
     Required,

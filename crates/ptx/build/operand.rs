@@ -19,6 +19,11 @@ pub(crate) fn operand(spec: &Spec, text: &str) -> Read<Operand> {
             '-' => found.negated = true,
             '&' => found.symbol = true,
             '%' => found.special = true,
+            '$' => {
+                let end = flags.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(flags.len());
+                found.parts = parts(&flags[..end])?;
+                flags = &flags[end..];
+            }
             '|' | '+' => {
                 let end = flags.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(flags.len());
                 found.pair = Some((ty(spec, &flags[..end])?, flag == '+'));
@@ -35,16 +40,28 @@ pub(crate) fn operand(spec: &Spec, text: &str) -> Read<Operand> {
     Ok(found)
 }
 
-/// `0..31`, `24..256*8` (multiples of 8), `4..16^` (powers of two).
+/// `0..31`, `24..256*8` (from 24 in steps of 8), `4..16^` (powers of two).
 fn range(bounds: &str) -> Read<String> {
     let (low, high) = bounds.split_once("..").ok_or("a range is `low..high`")?;
     let (high, step) = match (high.split_once('*'), high.strip_suffix('^')) {
-        (Some((high, step)), _) => (high, format!("MultipleOf({})", number::<std::num::NonZeroU32>(step)?)),
+        (Some((high, step)), _) => (high, format!("Of({})", number::<std::num::NonZeroU32>(step)?)),
         (None, Some(high)) => (high, "PowerOfTwo".to_owned()),
-        (None, None) => (high, "MultipleOf(1)".to_owned()),
+        (None, None) => (high, "Of(1)".to_owned()),
     };
     let (low, high) = (number::<i64>(low)?, number::<i64>(high)?);
     Ok(format!("Bounds {{ low: {low}, high: {high}, step: Step::{step} }}"))
+}
+
+/// What may be selected of a register, by its name behind `$`.
+fn parts(name: &str) -> Read<&'static str> {
+    Ok(match name {
+        "1" => "One",
+        "2" => "Halves",
+        "4" => "Bytes",
+        "m2" => "SomeHalves",
+        "m4" => "SomeBytes",
+        _ => return Err(format!("no parts `{name}`")),
+    })
 }
 
 /// The kind of operand at the start of `text`, and the flags after it.
@@ -55,7 +72,7 @@ fn kind<'a>(spec: &Spec, text: &'a str) -> Read<(String, &'a str)> {
             let (inner, flags) = closed('}')?;
             let (element, count) = match inner.split_once(':') {
                 Some((element, count)) => (element, self::count(count)?),
-                None => (inner, "Count::Any".to_owned()),
+                None => return Err(format!("`{{{inner}}}` says no number of elements")),
             };
             Ok((format!("Kind::Vector({}, {count})", ty(spec, element)?), flags))
         }
@@ -72,7 +89,8 @@ fn kind<'a>(spec: &Spec, text: &'a str) -> Read<(String, &'a str)> {
             let (name, flags) = text.split_at(end);
             let kind = match name {
                 "label" => "Kind::Label".to_owned(),
-                "any" => "Kind::Any".to_owned(),
+                "sink" => "Kind::Sink".to_owned(),
+                "texel" => "Kind::Texel".to_owned(),
                 "pack" => "Kind::Pack(Ty::Nth(0))".to_owned(),
                 name => format!("Kind::Value({})", ty(spec, name)?),
             };
@@ -81,8 +99,14 @@ fn kind<'a>(spec: &Spec, text: &'a str) -> Read<(String, &'a str)> {
     }
 }
 
-/// `4`, `x2` (twice the number of `.x4`) or `n2` (a half of the shape's n).
+/// `4`, `x2` (twice the number of `.x4`), `n2` (a half of the shape's n), `g` (as many as gradients of the texture have)
+/// or `i` (of the tensor's dimensions all but two).
 fn count(text: &str) -> Read<String> {
+    match text {
+        "g" => return Ok("Count::Gradient".to_owned()),
+        "i" => return Ok("Count::Im2col".to_owned()),
+        _ => {}
+    }
     let (kind, digits) = match text.as_bytes().first() {
         Some(b'x') => ("TimesX", &text[1..]),
         Some(b'n') => ("PartOfN", &text[1..]),

@@ -18,10 +18,9 @@ pub(crate) enum LexError {
 /// The kind of a token.
 #[derive(Logos, Clone, Copy, PartialEq, Eq, Debug)]
 #[logos(error = LexError)]
-#[logos(skip r"[ \t\r\n\x0B\x0C]+")]
-// A byte-order mark is a space.
-#[logos(skip "\u{FEFF}")]
-#[logos(skip r"//[^\n]*")]
+// A form feed is a space, as for ptxas; a vertical tab is none.
+#[logos(skip r"[ \t\r\n\x0C]+")]
+#[logos(skip r"//[^\n\x00]*")]
 // Where a preprocessor was: `# 12 "file"`, `#line 12 "file"`. Without a file it is none, for ptxas neither.
 #[logos(skip r#"\#[ \t]*(line[ \t]+)?[0-9]+[ \t]+"[^"\n]*"[^\n]*"#)]
 pub(crate) enum Token {
@@ -155,6 +154,11 @@ pub(crate) enum Token {
 fn block_comment(lexer: &mut Lexer<'_, Token>) -> FilterResult<(), LexError> {
     let rest = lexer.remainder();
     match rest.find("*/") {
+        // A zero byte ends the text, for ptxas in a comment too.
+        Some(end) if rest[..end].contains('\0') => {
+            lexer.bump(rest.find('\0').unwrap_or(end));
+            FilterResult::Error(LexError::OpenComment)
+        }
         Some(end) => {
             lexer.bump(end + 2);
             FilterResult::Skip
@@ -171,7 +175,7 @@ fn block_comment(lexer: &mut Lexer<'_, Token>) -> FilterResult<(), LexError> {
 fn string(lexer: &mut Lexer<'_, Token>) -> Result<(), LexError> {
     let bytes = lexer.remainder().as_bytes();
     let mut at = 0;
-    while at < bytes.len() && bytes[at] != b'\n' {
+    while at < bytes.len() && !matches!(bytes[at], b'\n' | 0) {
         match bytes[at] {
             b'"' => {
                 lexer.bump(at + 1);

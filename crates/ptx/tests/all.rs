@@ -1,12 +1,15 @@
 //! All tests of PTX from outside, in one program: one is linked sooner than many, and takes less room.
 
+mod changes;
 mod corpus;
 mod errors;
+mod lexical;
 mod operand_types;
 mod robust;
 mod round_trip;
 mod scopes;
 mod spec;
+mod statements;
 mod syntax;
 mod verdicts;
 #[path = "wrong/main.rs"]

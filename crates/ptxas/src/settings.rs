@@ -139,6 +139,7 @@ fn compile_options(arguments: &Arguments, messages: &mut Messages<'_>, goal: &Go
     Ok(CompileOptions {
         target: if let Goal::Code(target) = goal { *target } else { None },
         opt_level: level,
+        level_is_chosen: asked.is_some(),
         fast_compile: fast_compile(arguments)?,
         maxrregcount: registers(arguments, messages, Name::MaxRegisters, "maxrregcount")?,
         device_maxrregcount: device_maxrregcount.filter(|_| relocatable),

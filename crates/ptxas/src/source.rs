@@ -113,6 +113,8 @@ impl<'a> Scanner<'a> {
             let comment = match &rest[blank..] {
                 inner if inner.starts_with("//") => inner.find('\n').unwrap_or(inner.len()),
                 inner if inner.starts_with("/*") => inner.find("*/").map_or(inner.len(), |end| end + 2),
+                // Where a preprocessor was: `# 12 "file"`.
+                inner if inner.starts_with('#') => inner.find('\n').unwrap_or(inner.len()),
                 _ => 0,
             };
             self.at += blank + comment;
@@ -192,6 +194,7 @@ mod tests {
     #[test]
     fn a_version_is_found_behind_comments() {
         assert_eq!(source("f", "// c\n/* .target */ .version 8.0\n.target sm_75\n").wrong_version(), None);
+        assert_eq!(source("f", "# 1 \"f.cu\"\n#line 2 \"f.cu\"\n.version 8.0\n.target sm_75\n").wrong_version(), None);
         let wrong = source("f", "\n.version 99.9\n").wrong_version().expect("no such version");
         assert_eq!((wrong.line, wrong.failure), (2, Failure::Version));
         assert!(wrong.text.contains(".version 99.9; current version is '"), "{}", wrong.text);

@@ -47,7 +47,7 @@ mod weights;
 pub use checker::{CheckError, Problem, check};
 pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
-pub use limits::{RegisterBudget, USUAL_LEVEL};
+pub use limits::{MAXIMUM as MAXIMUM_REGISTERS, RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
 pub use recompute::{OWN_NEED, Recomputable, Recomputing, Wanted, recompute};
 pub use retest::retest;

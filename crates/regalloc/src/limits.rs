@@ -13,8 +13,8 @@ const MINIMUM: u32 = 24;
 /// Registers that allocation needs beyond those of values: the stack pointer, and gaps before wide ones.
 const GAPS: u32 = 8;
 
-/// The most that `--maxrregcount` can ask for.
-const MAXIMUM: u32 = 255;
+/// The most that `--maxrregcount` and `.maxnreg` can ask for.
+pub const MAXIMUM: u32 = 255;
 
 /// What a function may use, and what there is to say about it.
 #[derive(Clone, Debug, Default)]
@@ -96,10 +96,13 @@ impl RegisterLimit {
         self.raise(&format!("profile {arch}"), asked.min(MAXIMUM), minimum, options)
     }
 
-    /// `.maxnreg`.
+    /// `.maxnreg`; what there is where it asks for more, as Triton does.
     fn own(&mut self, func: &Function, minimum: u32, options: &AllocOptions) -> Option<u32> {
         let asked = func.attributes().maxnreg?;
-        Some(self.raise(&format!("entry {}", func.name()), asked, minimum, options))
+        if asked > MAXIMUM {
+            self.warnings.push(format!("Too many maxnreg specified for entry {}, will be ignored", func.name()));
+        }
+        Some(self.raise(&format!("entry {}", func.name()), asked.min(MAXIMUM), minimum, options))
     }
 
     fn raise(&mut self, for_what: &str, asked: u32, minimum: u32, options: &AllocOptions) -> u32 {

@@ -76,7 +76,8 @@ impl Labels<'_> {
     /// The bits of a value of so many bytes; 0 for an address, which becomes a relocation.
     fn bits(&self, value: &SectionValue, bytes: usize, out: &mut DebugSection) -> i64 {
         match value {
-            SectionValue::Int(bits) => *bits,
+            // The low bits, which is all that the width keeps.
+            SectionValue::Int(bits) => *bits as i64,
             SectionValue::Difference(a, b) => match (self.place(a.sym), self.place(b.sym)) {
                 (Some((of_a, a)), Some((of_b, b))) if of_a == of_b => a.wrapping_sub(*b),
                 _ => 0,

@@ -234,7 +234,7 @@ fn function_section(
     spec.limits = Limits {
         max_threads: attributes.maxntid,
         required_threads: attributes.reqntid,
-        max_registers: attributes.maxnreg,
+        max_registers: attributes.maxnreg.map(|asked| asked.min(oriole_regalloc::MAXIMUM_REGISTERS)),
         cluster: attributes.cluster,
         max_cluster_rank: attributes.max_cluster_rank,
         explicit_cluster: attributes.explicit_cluster,

@@ -1,7 +1,7 @@
 //! Operands: what names and constants stand for.
 
 use super::{Builder, FramePlace, Location};
-use crate::arith::{Bits, Unsupported};
+use crate::arith::Unsupported;
 use crate::initial;
 use crate::layout::{self, Home};
 use crate::operand::{Destination, Source};
@@ -71,8 +71,7 @@ impl<'m> Builder<'_, 'm> {
     pub(crate) fn register_destination(&mut self, register: Register, element: u8, ty: ScalarType) -> Destination {
         let slot = self.slot(register, element);
         if register.ty.bits() > 64 {
-            let mask = if ty.bits() >= 128 { Bits::MAX } else { (1 << ty.bits()) - 1 };
-            return Destination::Wide { slot, mask };
+            return Destination::Wide { slot, bits: ty.bits().min(128) as u8, signed: ty.is_signed() };
         }
         let (bits, mask) = (ty.bits().min(64) as u8, mask_of(register.ty.bits()));
         Destination::Register { slot, bits, signed: ty.is_signed(), mask }

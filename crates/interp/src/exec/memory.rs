@@ -53,6 +53,9 @@ fn store(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Un
     let (ty, count, bytes) = shape(inst)?;
     let [to, from, ..] = &inst.operands[..] else { return Err(form("st")) };
     let location = builder.location(to, inst.space())?;
+    if builder.is_read_only(inst.space(), &location) {
+        return Ok(Action::Nothing);
+    }
     let from: SmallVec<[Source; 4]> = builder.sources(from, ty)?;
     if from.len() != count {
         return Err(form("st"));

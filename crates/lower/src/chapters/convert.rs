@@ -99,11 +99,11 @@ fn cvt(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
 /// Writes a value of the type to a register that may be wider: PTX extends it.
 fn narrow_result(cx: &mut FnLower<'_, '_>, ty: ScalarType, d: &ast::Operand, value: Operand) -> Lowered {
     let declared = bindings::declared_type(cx, d)?.map_or(32, ScalarType::bits);
-    if declared == 64 {
-        let d = destinations::dst64_direct(cx, d)?;
+    if declared > 32 {
+        let (d, _) = bindings::register(cx, d)?;
         let word = word_ops::extended(cx, value, ty.bits(), ty.is_signed())?;
-        ops::mov(cx, d.lo, word)?;
-        return sign_word(cx, d.hi, word, ty.is_signed());
+        ops::mov(cx, Operand::comp(d, 0), word)?;
+        return destinations::fill(cx, d, 1, ty.is_signed());
     }
     let d = destinations::dst(cx, d)?;
     if ty.bits() < declared.max(16) && ty.bits() < 32 {
@@ -128,12 +128,12 @@ fn int_to_int(cx: &mut FnLower<'_, '_>, how: Conversion, d: &ast::Operand, a: &a
             value = clamp_wide(cx, to, from, value)?;
         }
         if to.bits() == 64 {
-            let d = destinations::dst64_direct(cx, d)?;
+            let d = destinations::dst64_integer(cx, d, to.is_signed())?;
             return ops::mov64(cx, d.pair, value);
         }
         return narrow_result(cx, to, d, value.lo);
     }
-    let value = int_word(cx, a)?;
+    let value = sources::src(cx, a)?;
     let widens = to.bits() > from.bits() || how.sat || to.bits() == 64;
     let mut value = if widens { word_ops::extended(cx, value, from.bits(), from.is_signed())? } else { value };
     if how.sat {
@@ -142,20 +142,12 @@ fn int_to_int(cx: &mut FnLower<'_, '_>, how: Conversion, d: &ast::Operand, a: &a
     if to.bits() < 64 {
         return narrow_result(cx, to, d, value);
     }
-    let d = destinations::dst64_direct(cx, d)?;
+    let d = destinations::dst64_integer(cx, d, to.is_signed())?;
     let negative = from.is_signed() && (to.is_signed() || !how.sat);
     let high = cx.temp()?;
     sign_word(cx, high, value, negative)?;
     ops::mov(cx, d.lo, value)?;
     ops::mov(cx, d.hi, high)
-}
-
-/// The low word of a source whose register may be wider than its type.
-fn int_word(cx: &mut FnLower<'_, '_>, a: &ast::Operand) -> Lowered<Operand> {
-    if bindings::declared_type(cx, a)?.is_some_and(|ty| ty.bits() == 64) {
-        return Ok(sources::src64(cx, a)?.lo);
-    }
-    sources::src(cx, a)
 }
 
 /// The value, extended to 32 bits, clamped to the range of `to`.
@@ -231,7 +223,7 @@ fn float_to_int(
         Field::FTZ.is(narrow && how.ftz),
     ];
     if !narrow {
-        let d = destinations::dst64_direct(cx, d)?;
+        let d = destinations::dst64_integer(cx, d, to.is_signed())?;
         return word_ops::op1(cx, Opcode::F2I, &fields, d.whole(), a);
     }
     if to.bits() == 8 || bindings::declared_type(cx, d)?.is_some_and(|ty| ty.bits() > to.bits()) {
@@ -257,10 +249,10 @@ fn int_to_float(
         ops::in_pair(cx, wide)?
     } else if how.from.bits() < 32 {
         // Narrow sources have no form with a constant.
-        let word = int_word(cx, a)?;
+        let word = sources::src(cx, a)?;
         ops::in_reg(cx, word)?
     } else {
-        int_word(cx, a)?
+        sources::src(cx, a)?
     };
     float_result(cx, how, d, |cx, to| word_ops::op1(cx, Opcode::I2F, &fields, to, a))
 }

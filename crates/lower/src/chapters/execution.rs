@@ -42,7 +42,7 @@ fn pmevent(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let operand = operands::operand(instruction, 0)?;
     let number = operand.imm().and_then(|imm| imm.int_bits()).ok_or_else(|| unknown(cx, instruction))?;
     let mask = if instruction.has(Word::Mask) { number } else { 1u64.checked_shl(number as u32).unwrap_or(0) };
-    let mask = u16::try_from(mask).ok().filter(|mask| *mask != 0);
+    let mask = u16::try_from(mask).ok();
     let mask = mask.ok_or_else(|| invalid(operand.span(), "events have numbers 0 to 15"))?;
     cx.emit(Sass::PMTRIG, &[], &[(A, Operand::imm(u32::from(mask)))])?;
     Ok(())

@@ -83,6 +83,11 @@ pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
         return parameter::store(cx, &shape, values, &words, target);
     }
     let addr = address::resolve(cx, instruction.space(), target)?;
+    if let Target::Constant(_) = addr.target {
+        // `st.param` to a computed address in a kernel: no instruction writes a constant bank. ptxas 13.0 makes a load to
+        // RZ of it up to sm_89, and crashes from sm_90 on.
+        return Ok(());
+    }
     let manner = Manner::of(cx, instruction);
     let data = access::gather(cx, &shape, values)?;
     if let Some(scope) = manner.fence {

@@ -65,7 +65,7 @@ pub(crate) struct FnLower<'m, 'a> {
     pub(crate) first_temporary: usize,
     /// Results that are copied to their registers after the instruction: a PTX register that is also
     /// a source must not change half-way.
-    copies_back: Vec<(VReg, VReg)>,
+    copies_back: Vec<destinations::CopyBack>,
     /// Where the instruction at hand stands.
     pub(crate) span: Span,
     /// Its source line, for the instructions that it becomes.

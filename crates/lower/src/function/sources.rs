@@ -102,31 +102,49 @@ fn src_register(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, wanted: RegTyp
     of_type(cx, operand, register, wanted)
 }
 
-/// The register, with its declared type, of an operand that must be of the type `wanted`.
+/// The register, with its declared type, of an operand that must be of the type `wanted`. Loads, stores and conversions
+/// take wider registers, of which the low word counts; the checker refuses them elsewhere.
 fn of_type(
     cx: &FnLower<'_, '_>,
     operand: &ast::Operand,
     (reg, ty): (VReg, ScalarType),
     wanted: RegType,
 ) -> Lowered<Operand> {
-    if cx.func[reg].reg_type == wanted {
-        return Ok(Operand::reg(reg));
+    match (cx.func[reg].reg_type, wanted) {
+        (found, wanted) if found == wanted => return Ok(Operand::reg(reg)),
+        (RegType::Pair | RegType::Quad, RegType::R) => return Ok(Operand::comp(reg, 0)),
+        _ => {}
     }
     let needed = if wanted == RegType::P { "a predicate" } else { "up to 32 bits" };
     Err(invalid(operand.span(), format!("a register of type .{ty} stands where {needed} is needed")))
 }
 
-/// A 64-bit register.
-fn pair_register(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<VReg> {
+/// A 64-bit register; the lower half of one of 128 bits.
+pub(crate) fn pair_register(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<VReg> {
     let (reg, ty) = bindings::register(cx, operand)?;
-    if cx.func[reg].reg_type == RegType::Pair {
-        return Ok(reg);
+    match cx.func[reg].reg_type {
+        RegType::Pair => return Ok(reg),
+        RegType::Quad => {
+            let low = cx.temp64()?;
+            ops::mov(cx, Operand::lo(low), Operand::comp(reg, 0))?;
+            ops::mov(cx, Operand::hi(low), Operand::comp(reg, 1))?;
+            return Ok(low);
+        }
+        _ => {}
     }
     Err(invalid(operand.span(), format!("a register of type .{ty} stands where 64 bits are needed")))
 }
 
-/// A 128-bit register.
+/// A 128-bit register; a temporary with a constant, of whose 64 bits the sign goes no further, as with ptxas.
 pub(crate) fn quad_register(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<VReg> {
+    if let ast::Operand::Imm(imm, _) = operand {
+        let quad = cx.temp_of(RegType::Quad)?;
+        let bits = imm_bits64(*imm);
+        for (k, bits) in [bits as u32, (bits >> 32) as u32, 0, 0].into_iter().enumerate() {
+            ops::mov(cx, Operand::comp(quad, k as u8), word(bits))?;
+        }
+        return Ok(quad);
+    }
     let (reg, ty) = bindings::register(cx, operand)?;
     if cx.func[reg].reg_type == RegType::Quad {
         return Ok(reg);

@@ -116,7 +116,7 @@ impl<'a> ModuleCx<'a> {
 
     /// The variable that a function declares at the place of `name`.
     pub(crate) fn local_variable(&self, name: Name) -> Option<VarKey> {
-        self.plan.locals.get(&name.span.start).copied()
+        self.plan.locals.get(&(name.sym, name.span.start)).copied()
     }
 
     /// The declaration of a variable.

@@ -37,7 +37,7 @@ pub(crate) struct Plan<'a> {
     /// File-level variables by name.
     pub(crate) globals: FxHashMap<Sym, VarKey>,
     /// Variables inside functions, by where their name stands.
-    pub(crate) locals: FxHashMap<u32, VarKey>,
+    pub(crate) locals: FxHashMap<(Sym, u32), VarKey>,
     /// Static shared bytes of each kernel (by function index), dynamic shared memory follows.
     pub(crate) shared_bytes: FxHashMap<usize, u32>,
     /// Functions that are called directly and named nowhere else, in a file that needs no linker.
@@ -108,7 +108,7 @@ impl<'a> Plan<'a> {
                     (variable.name, variable.space)
                 {
                     let key = self.add_variable(variable, Some(index));
-                    self.locals.insert(name.span.start, key);
+                    self.locals.insert((name.sym, name.span.start), key);
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! function that was inlined and the place of the call (PTX 7.2). The names stand in `.debug_str`, as the
 //! PTX manual wants it.
 
-use oriole_ptx::ast::{FileDirective, Item, ScalarType, Section, SectionEntry, SectionValue, Sym};
+use oriole_ptx::ast::{FileDirective, Item, ScalarType, Section, SectionEntry, SectionValue, Span, Sym};
 use rustc_hash::FxHashMap;
 
 use crate::ir::{self, Meta, MetaField, MetaId};
@@ -67,7 +67,7 @@ impl Lines {
             let bytes = text.bytes().chain([0]).map(|byte| SectionValue::Int(byte.into()));
             entries.push(SectionEntry::Data(ScalarType::B8, bytes.collect()));
         }
-        items.push(Item::Section(Section { name: ".debug_str".to_owned(), entries }));
+        items.push(Item::Section(Section { name: ".debug_str".to_owned(), entries, span: Span::default() }));
     }
 
     /// The number of the file that a scope is in.

@@ -266,6 +266,7 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
     Ok(CompileOptions {
         target: code.arch.as_deref().map(compile_target).transpose()?,
         opt_level: code.opt_level.unwrap_or(default.opt_level),
+        level_is_chosen: code.opt_level.is_some(),
         fast_compile: code.fast_compile.into(),
         maxrregcount: code.maxrregcount,
         register_usage_level: code.register_usage_level,

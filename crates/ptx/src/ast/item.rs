@@ -124,6 +124,8 @@ pub struct Section {
     pub name: String,
     /// The contents.
     pub entries: Vec<SectionEntry>,
+    /// The directive with the name.
+    pub span: Span,
 }
 
 /// One line of a [`Section`].
@@ -138,8 +140,8 @@ pub enum SectionEntry {
 /// One value of a [`SectionEntry::Data`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SectionValue {
-    /// A number.
-    Int(i64),
+    /// A number, as it is written: what fits the width with or without a sign.
+    Int(i128),
     /// A label or section name, with an added constant.
     Label(Name, i64),
     /// The difference of two labels.

@@ -2,7 +2,9 @@
 
 use super::Checker;
 use super::operands::{Context, Fits, Problem};
-use crate::ast::{AddressBase, Instruction, Modifier, Name, Opcode, Operand, Space, Span, TypeClass, Word};
+use crate::ast::{
+    AddressBase, Imm, Instruction, Modifier, Name, Opcode, Operand, ScalarType, Space, Span, TypeClass, Word,
+};
 use crate::grammar::{AddressSpace, AddressSpec, Handle};
 use crate::scope::{Binding, Register};
 
@@ -29,9 +31,9 @@ impl<'m> Checker<'m> {
 
     /// A texture, sampler or surface: a variable or parameter of that type, or a
     /// register with its handle.
-    fn opaque_fits(&self, base: AddressBase, span: Span, handle: Handle) -> Fits {
+    fn opaque_fits(&self, (base, offset): (AddressBase, i64), span: Span, handle: Handle) -> Fits {
         let expected = handle_words(handle);
-        let (AddressBase::Name(name) | AddressBase::Element(name, _)) = base else {
+        let (AddressBase::Name(name) | AddressBase::Element(name, _), 0) = (base, offset) else {
             return Err((span, Problem::Kind { expected }));
         };
         match self.scopes.lookup(name.sym) {
@@ -47,8 +49,8 @@ impl<'m> Checker<'m> {
 
     /// An operand that must be an address, as the form says.
     pub(super) fn address_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: AddressSpec) -> Fits {
-        let (base, rest, span) = match operand {
-            Operand::Address(address) => (address.base, address.rest.len(), address.span),
+        let (base, offset, rest, span) = match operand {
+            Operand::Address(address) => (address.base, address.offset, address.rest.len(), address.span),
             _ => return Err((operand.span(), Problem::Brackets)),
         };
         if !(usize::from(spec.rest.0)..=usize::from(spec.rest.1)).contains(&rest) {
@@ -60,7 +62,7 @@ impl<'m> Checker<'m> {
             AddressSpace::TensorMap => return self.place_in_tensor_fits(context.instruction, operand),
             AddressSpace::Opaque(handle) => {
                 self.coordinates_fit(context.instruction, operand)?;
-                return self.opaque_fits(base, span, handle);
+                return self.opaque_fits((base, offset), span, handle);
             }
             AddressSpace::Is(space) => Some(space),
             AddressSpace::Nth(n) => context.instruction.spaces().nth(usize::from(n)),
@@ -112,19 +114,11 @@ impl<'m> Checker<'m> {
     }
 
     /// As many coordinates as the tensor has dimensions; five for four rows of a plane.
-    fn place_in_tensor_fits(&self, instruction: &Instruction, operand: &Operand) -> Fits {
-        /// Words with the number of coordinates; the first one that is there counts.
-        const COORDINATES: [(Word, usize); 7] = [
-            (Word::TileGather4, 5),
-            (Word::TileScatter4, 5),
-            (Word::D1d, 1),
-            (Word::D2d, 2),
-            (Word::D3d, 3),
-            (Word::D4d, 4),
-            (Word::D5d, 5),
-        ];
-        let written = |word: Word| instruction.modifiers.contains(&Modifier::Word(word));
-        let wanted = COORDINATES.iter().find(|(word, _)| written(*word)).map(|(_, count)| *count);
+    fn place_in_tensor_fits(&self, instruction: &Instruction, operand: &'m Operand) -> Fits {
+        let wanted = match () {
+            () if instruction.has(Word::TileGather4) || instruction.has(Word::TileScatter4) => Some(5),
+            () => tensor_dimensions(instruction),
+        };
         let last = operand.address().and_then(|address| address.rest.last());
         let (Some(wanted), Some(last)) = (wanted, last) else { return Ok(()) };
         let found = match last {
@@ -135,12 +129,58 @@ impl<'m> Checker<'m> {
             },
             other => return Err((other.span(), Problem::Kind { expected: "coordinates in braces" })),
         };
-        if found == wanted { Ok(()) } else { Err((last.span(), Problem::Coordinates { found, wanted })) }
+        if found != wanted {
+            return Err((last.span(), Problem::Coordinates { found, wanted }));
+        }
+        last.elements().iter().try_for_each(|item| self.coordinate_fits(item, ScalarType::S32, false))
+    }
+
+    /// The types of coordinates, but for the number of a layer. ptxas looks at none of them where a register without a type is
+    /// among them, and takes integers for numbers.
+    fn coordinate_types_fit(&self, instruction: &Instruction, items: &'m [Operand]) -> Fits {
+        let layers = [Word::A1d, Word::A2d, Word::Acube].iter().any(|word| instruction.has(*word));
+        self.neighbours_agree(&items[usize::from(layers)..])?;
+        let untyped = items.iter().any(|item| match item.name().and_then(|name| self.scopes.lookup(name.sym)) {
+            Some(Binding::Register(register)) => register.ty.class() == TypeClass::Bits,
+            _ => false,
+        });
+        let surface = matches!(instruction.opcode, Opcode::Suld | Opcode::Sust | Opcode::Sured);
+        let ty = instruction.types().nth(1).filter(|_| !surface).unwrap_or(ScalarType::S32);
+        for (at, item) in items.iter().enumerate() {
+            let wanted = if layers && at == 0 { ScalarType::U32 } else { ty };
+            let looks = !untyped || (wanted.is_float() && matches!(item, Operand::Imm(..)));
+            if looks {
+                self.coordinate_fits(item, wanted, wanted.is_float())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One coordinate: an integer, or a single-precision number; `mixed`: either.
+    fn coordinate_fits(&self, item: &'m Operand, wanted: ScalarType, mixed: bool) -> Fits {
+        match item {
+            Operand::Imm(imm, span) => {
+                let float = matches!(imm, Imm::F32(_) | Imm::F64(_));
+                if float == wanted.is_float() { Ok(()) } else { Err((*span, Problem::Constant { wanted, float })) }
+            }
+            Operand::Name(name) => match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(register)) if register.vector.is_none() => {
+                    let class = register.ty.class();
+                    let kind = class == TypeClass::Bits || (class == TypeClass::Float) == wanted.is_float() || mixed;
+                    if kind && register.ty.bits() == 32 {
+                        return Ok(());
+                    }
+                    Err((name.span, Problem::Register { wanted, wider: false, result: false, register }))
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 
     /// The coordinates are as many as the geometry has, up to the next power of
     /// two.
-    fn coordinates_fit(&self, instruction: &Instruction, operand: &Operand) -> Fits {
+    fn coordinates_fit(&self, instruction: &Instruction, operand: &'m Operand) -> Fits {
         let least = instruction.modifiers.iter().find_map(|modifier| match modifier {
             Modifier::Word(Word::D1d) => Some(1),
             Modifier::Word(Word::D2d | Word::A1d) => Some(2),
@@ -154,6 +194,7 @@ impl<'m> Checker<'m> {
             {
                 Err((*span, Problem::Length { found: items.len(), wanted: least }))
             }
+            (Some(_), Some(Operand::Vector(items, _))) => self.coordinate_types_fit(instruction, items),
             (Some(least), Some(Operand::Name(name))) => match self.scopes.lookup(name.sym) {
                 Some(Binding::Register(Register { vector: Some(vector), .. })) if vector.len() < least => {
                     Err((name.span, Problem::Length { found: vector.len(), wanted: least }))
@@ -168,6 +209,12 @@ impl<'m> Checker<'m> {
     }
 }
 
+/// The dimensions of the tensor that an instruction names.
+pub(super) fn tensor_dimensions(instruction: &Instruction) -> Option<usize> {
+    const WORDS: [Word; 5] = [Word::D1d, Word::D2d, Word::D3d, Word::D4d, Word::D5d];
+    WORDS.iter().position(|word| instruction.has(*word)).map(|at| at + 1)
+}
+
 /// The type of variable that an operand in brackets must have, in words.
 fn handle_words(handle: Handle) -> &'static str {
     match handle {
@@ -180,7 +227,7 @@ fn handle_words(handle: Handle) -> &'static str {
 
 /// True if a variable in space `found` can stand where an instruction says
 /// `wanted`.
-fn same_space(wanted: Space, found: Space) -> bool {
+pub(super) fn same_space(wanted: Space, found: Space) -> bool {
     let general = |space| match space {
         Space::SharedCta | Space::SharedCluster => Space::Shared,
         Space::ParamEntry | Space::ParamFunc => Space::Param,

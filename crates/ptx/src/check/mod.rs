@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `module` | version, targets, directives, aliases |
 //! | `variables` | declarations of variables and parameters, initial values |
+//! | `debug` | sections and places for debuggers |
 //! | `calls` | arguments and results of calls |
 //! | `names` | every name is declared; branch, call and guard operands |
 //! | `grammar` | instructions against the grammar; version and target |
@@ -15,6 +16,7 @@
 
 mod addresses;
 mod calls;
+mod debug;
 mod explain;
 mod grammar;
 mod module;
@@ -27,6 +29,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use debug::Places;
 use grammar::Head;
 use names::Names;
 
@@ -85,6 +88,7 @@ fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {
         first_functions: FxHashMap::default(),
         current: None,
         shared: 0,
+        places: Places::new(module),
         least_version: (0, 0),
         errors: Vec::new(),
         unreported: 0,
@@ -134,6 +138,8 @@ struct Checker<'m> {
     current: Option<&'m Function>,
     /// Bytes of its `.shared` variables so far.
     shared: u64,
+    /// Labels of sections, and the `.loc` so far.
+    places: Places,
     /// The version that what has been seen so far needs.
     least_version: (u32, u32),
     errors: Vec<Diagnostic>,
@@ -208,6 +214,8 @@ impl<'m> Checker<'m> {
                 Statement::Registers(declaration) => self.register_type(declaration),
                 Statement::Variable(variable) => self.local_variable(variable),
                 Statement::Pragma(pragmas) => self.pragmas(pragmas, block.span, false),
+                Statement::Prototype(prototype) => self.prototype_directives(prototype),
+                Statement::Loc(loc) => self.location(loc),
                 Statement::CallTargets(list) => self.call_targets(list),
                 Statement::BranchTargets(list) => self.branch_targets(list),
                 _ => {}
@@ -244,6 +252,7 @@ impl<'m> Checker<'m> {
 
     fn register_type(&mut self, declaration: &RegisterDecl) {
         self.vector_size(declaration.ty, declaration.vector, declaration.span);
+        self.type_needs(declaration.ty, declaration.span);
         if !REGISTER_TYPES.contains(&declaration.ty) {
             let message = format!("a register cannot have type `.{}`", declaration.ty);
             let help =

@@ -1,7 +1,7 @@
 //! What holds for a whole module: version, targets, directives, aliases.
 
 use super::Checker;
-use crate::ast::{Function, FunctionDirective, Item, Linkage, Name, Space, Span, Sym, Variable};
+use crate::ast::{Function, FunctionDirective, Item, Linkage, Name, Prototype, Space, Span, Sym, Variable};
 use crate::diag::{Diagnostic, Rule};
 use crate::grammar::{self, Target};
 use crate::scope::Binding;
@@ -20,10 +20,12 @@ impl<'m> Checker<'m> {
                 Item::Variable(variable) => self.module_variable(variable),
                 Item::Alias { name, aliasee } => self.alias(*name, *aliasee),
                 Item::Pragma(pragmas) => self.module_pragmas(pragmas),
-                Item::Function(_) | Item::File(_) | Item::Section(_) | Item::Loc(_) => {}
+                Item::Loc(loc) => self.location(loc),
+                Item::Function(_) | Item::File(_) | Item::Section(_) => {}
             }
         }
         self.constant_space();
+        self.sections();
     }
 
     pub(super) fn declaration(&mut self, span: Span, message: impl Into<String>, help: &str) {
@@ -214,6 +216,7 @@ impl<'m> Checker<'m> {
             FunctionDirective::Pragma(pragmas) => return self.pragmas(pragmas, span, false),
         };
         self.needs(&format!("`.{name}`"), name, span);
+        self.preserved(directive, span);
         let of_function = matches!(name, "noreturn" | "abi_preserve" | "abi_preserve_control");
         if of_function == function.is_entry {
             let (is, other) = if of_function { ("functions", "a kernel") } else { ("kernels", "a function") };
@@ -228,6 +231,44 @@ impl<'m> Checker<'m> {
         }
         if name == "noreturn" && !function.rets.is_empty() {
             self.declaration(span, "a `.noreturn` function has no results", "remove the result or `.noreturn`");
+        }
+    }
+
+    /// How many registers a callee can keep (measured with ptxas 13.0: the same on all targets).
+    fn preserved(&mut self, directive: &FunctionDirective, span: Span) {
+        let (count, most) = match directive {
+            FunctionDirective::AbiPreserve(count) => (*count, 239),
+            FunctionDirective::AbiPreserveControl(count) => (*count, 11),
+            _ => return,
+        };
+        if count > most {
+            self.declaration(span, format!("a function keeps at most {most} such registers, not {count}"), "");
+        }
+    }
+
+    /// What stands between the parameters of a prototype and its end says how functions are called.
+    pub(super) fn prototype_directives(&mut self, prototype: &Prototype) {
+        let span = prototype.label.span;
+        for directive in &prototype.directives {
+            self.preserved(directive, span);
+            match directive {
+                FunctionDirective::NoReturn if !prototype.rets.is_empty() => {
+                    self.declaration(
+                        span,
+                        "a `.noreturn` prototype has no results",
+                        "remove the result or `.noreturn`",
+                    );
+                }
+                FunctionDirective::NoReturn => {}
+                FunctionDirective::AbiPreserve(_) => self.needs("`.abi_preserve`", "abi_preserve", span),
+                FunctionDirective::AbiPreserveControl(_) => {
+                    self.needs("`.abi_preserve_control`", "abi_preserve_control", span);
+                }
+                _ => {
+                    let message = "a prototype takes only `.noreturn`, `.abi_preserve` and `.abi_preserve_control`";
+                    self.declaration(span, message, "remove the other directives");
+                }
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use crate::ast::{
     Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Space, Span, SpecialReg,
     TypeClass, VectorLen, Word,
 };
-use crate::grammar::{self, Bounds, Constants, Count, Fit, Kind, OperandSpec, Ty};
+use crate::grammar::{self, Bounds, Constants, Count, Fit, Kind, OperandSpec, Parts, Ty};
 use crate::scope::{Binding, Register};
 
 /// Why the operands do not fit a form.
@@ -60,6 +60,8 @@ pub(super) enum Problem {
     Coordinates { found: usize, wanted: usize },
     /// Registers of several widths in one vector.
     Mixed,
+    /// Elements of two kinds side by side in one vector.
+    Neighbours,
     /// Registers that are not together as wide as the type.
     Pack { bits: u32 },
     /// An element that the vector register does not have.
@@ -116,7 +118,8 @@ impl Context<'_> {
             Count::Is(n) => Some(usize::from(n)),
             Count::TimesX(n) => Some(repeats(self.instruction)? * usize::from(n)),
             Count::PartOfN(divisor) => Some(usize::from(self.instruction.shape()?.n / divisor)),
-            Count::Any => None,
+            Count::Gradient => Some(texels(self.instruction)),
+            Count::Im2col => super::addresses::tensor_dimensions(self.instruction).map(|dimensions| dimensions - 2),
         }
     }
 }
@@ -155,7 +158,7 @@ impl<'m> Checker<'m> {
 
     fn kind_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: &OperandSpec) -> Fits {
         match &spec.kind {
-            Kind::Any => Ok(()),
+            Kind::Texel => self.texel_fits(context, operand, spec),
             Kind::Pack(ty) => self.pack_fits(context, operand, *ty, spec),
             Kind::Value(ty) => self.value_fits(context, operand, *ty, spec),
             Kind::Vector(ty, count) => self.vector_fits(context, operand, *ty, context.length(*count), spec),
@@ -171,6 +174,10 @@ impl<'m> Checker<'m> {
                 }
             },
             Kind::Address(address) => self.address_fits(context, operand, *address),
+            Kind::Sink => match operand {
+                Operand::Sink(_) => Ok(()),
+                _ => Err((operand.span(), Problem::Kind { expected: "`_`" })),
+            },
             Kind::Label => match operand {
                 Operand::Name(_) => Ok(()),
                 _ => Err((operand.span(), Problem::Kind { expected: "a label" })),
@@ -208,6 +215,70 @@ impl<'m> Checker<'m> {
         }
         self.same_width(items)?;
         let spec = &OperandSpec { sink: spec.sink || spec.result, ..*spec };
+        let Some(untyped) = self.untyped_element(context, items, ty) else {
+            return items.iter().try_for_each(|item| self.value_fits(context, item, ty, spec));
+        };
+        self.neighbours_agree(items)?;
+        // A fragment takes constants then, too; of loads and stores they keep the type.
+        let fragment = !matches!(spec.kind, Kind::Elements(_));
+        let constants =
+            if fragment { (untyped, &OperandSpec { constants: Constants::Allowed, ..*spec }) } else { (ty, spec) };
+        items.iter().try_for_each(|item| match item {
+            Operand::Imm(..) => self.value_fits(context, item, constants.0, constants.1),
+            _ => self.value_fits(context, item, untyped, spec),
+        })
+    }
+
+    /// Elements side by side are of one kind: integers, or one type of float. A register of bits goes with all.
+    pub(super) fn neighbours_agree(&self, items: &'m [Operand]) -> Fits {
+        let kind = |item: &Operand| match item {
+            Operand::Imm(Imm::F32(_) | Imm::F64(_), _) => Some(ScalarType::F32),
+            Operand::Imm(..) => Some(ScalarType::S32),
+            _ => match self.scopes.lookup(item.name()?.sym)? {
+                Binding::Register(register) if register.ty.is_integer() => Some(ScalarType::S32),
+                Binding::Register(register) => Some(register.ty).filter(|ty| ty.class() != TypeClass::Bits),
+                _ => None,
+            },
+        };
+        let differ = |pair: &&[Operand]| matches!((kind(&pair[0]), kind(&pair[1])), (Some(a), Some(b)) if a != b);
+        match items.windows(2).find(differ) {
+            Some(pair) => Err((pair[1].span(), Problem::Neighbours)),
+            None => Ok(()),
+        }
+    }
+
+    /// Bits of the elements' size, where a register without another type is among them: ptxas then asks the other elements
+    /// for no type either.
+    fn untyped_element(&self, context: &Context<'_>, items: &'m [Operand], ty: Ty) -> Option<Ty> {
+        let (wanted, _) = context.ty(ty)?;
+        items.iter().find_map(|item| match self.scopes.lookup(item.name()?.sym)? {
+            Binding::Register(Register { vector: None, ty: found, .. })
+                if found.class() == TypeClass::Bits && found.bits() == wanted.bits() =>
+            {
+                Some(Ty::Is(found))
+            }
+            _ => None,
+        })
+    }
+
+    /// Distances in texels: as many integers as the texture has dimensions, or one alone.
+    fn texel_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: &OperandSpec) -> Fits {
+        let ty = Ty::Is(ScalarType::S32);
+        let least = texels(context.instruction);
+        let Operand::Vector(items, span) = operand else {
+            // Alone, and of a volume, only what is declared as an integer.
+            let untyped = operand.name().and_then(|name| match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(register)) if register.ty.class() == TypeClass::Bits => Some(name),
+                _ => None,
+            });
+            return match untyped {
+                Some(name) if least == 4 => Err((name.span, Problem::Kind { expected: "offsets in braces" })),
+                _ => self.value_fits(context, operand, ty, spec),
+            };
+        };
+        if items.len() < least || ![1, 2, 4].contains(&items.len()) {
+            return Err((*span, Problem::Length { found: items.len(), wanted: least }));
+        }
         items.iter().try_for_each(|item| self.value_fits(context, item, ty, spec))
     }
 
@@ -259,15 +330,17 @@ impl<'m> Checker<'m> {
             Operand::Name(name) => match self.scopes.lookup(name.sym) {
                 Some(Binding::Register(register)) => register_fits(register, wanted, typed, operand, spec),
                 Some(binding @ (Binding::Variable(_) | Binding::Function(_))) if spec.symbol && !spec.result => {
-                    address_of(&binding, wanted).map_err(|problem| (operand.span(), problem))
+                    address_of(context, &binding, wanted).map_err(|problem| (operand.span(), problem))
                 }
                 Some(binding) => fail(Problem::Symbol { result: spec.result, what: super::names::describe(&binding) }),
                 None => Ok(()),
             },
-            Operand::Offset { name, element, .. } => self.sum_fits(*name, *element, wanted, typed, operand, spec),
+            Operand::Offset { name, element, .. } => {
+                self.sum_fits(context, (*name, *element), (wanted, typed), operand, spec)
+            }
             Operand::Part(name, selector) => match self.scopes.lookup(name.sym) {
                 Some(Binding::Register(register)) => {
-                    has_part(context, register, *selector).map_err(|problem| (operand.span(), problem))?;
+                    has_part(context, register, *selector, spec.parts).map_err(|problem| (operand.span(), problem))?;
                     register_fits(Register { vector: None, ..register }, wanted, typed, operand, spec)
                 }
                 _ => fail(Problem::Kind { expected: "a register" }),
@@ -296,17 +369,16 @@ impl<'m> Checker<'m> {
     /// `%r1+8`, `table+8`, `table[2]`: an integer register or an address, with a constant added.
     fn sum_fits(
         &self,
-        name: Name,
-        element: bool,
-        wanted: ScalarType,
-        typed: bool,
+        context: &Context<'_>,
+        (name, element): (Name, bool),
+        (wanted, typed): (ScalarType, bool),
         operand: &Operand,
         spec: &OperandSpec,
     ) -> Fits {
         let fail = |problem| Err((operand.span(), problem));
         let sums = matches!(wanted.class(), TypeClass::Bits | TypeClass::Signed | TypeClass::Unsigned);
         match self.scopes.lookup(name.sym) {
-            _ if spec.result || !sums => fail(Problem::Kind { expected: "a register" }),
+            _ if spec.result || !sums || spec.parts != Parts::None => fail(Problem::Kind { expected: "a register" }),
             Some(Binding::Register(register)) if !element => {
                 let adds = register.ty.bits() <= 64 && register.ty.class() != TypeClass::Float;
                 let refuses = spec.constants == Constants::Refused || !adds;
@@ -319,7 +391,7 @@ impl<'m> Checker<'m> {
             Some(Binding::Register(_)) => fail(Problem::NotArray),
             Some(Binding::Variable(variable)) if element && variable.dims.is_empty() => fail(Problem::NotArray),
             Some(binding @ Binding::Variable(_)) if spec.symbol || !element => {
-                address_of(&binding, wanted).map_err(|problem| (operand.span(), problem))
+                address_of(context, &binding, wanted).map_err(|problem| (operand.span(), problem))
             }
             Some(Binding::Function(_)) => fail(Problem::Kind { expected: "a variable, not a function," }),
             Some(_) => fail(Problem::Kind { expected: "a register" }),
@@ -328,19 +400,30 @@ impl<'m> Checker<'m> {
     }
 }
 
-/// The register has the part: vector registers have elements, others bytes and half-words in video instructions.
-fn has_part(context: &Context<'_>, register: Register, selector: Selector) -> Result<(), Problem> {
-    match (register.vector, selector.element()) {
-        (Some(vector), Some(element)) if element >= vector.len() => Err(Problem::NoElement { vector }),
-        (Some(_), Some(_)) => Ok(()),
-        (None, None) if context.instruction.opcode.is_video() => Ok(()),
-        _ => Err(Problem::NoPart),
+/// The register has the part: vector registers have elements, others bytes and half-words in video instructions, which
+/// read no elements.
+fn has_part(context: &Context<'_>, register: Register, selector: Selector, parts: Parts) -> Result<(), Problem> {
+    match (register.vector, selector) {
+        (None, Selector::Lanes(lanes)) if parts.hold(lanes) => Ok(()),
+        (None, _) | (Some(_), Selector::Lanes(_)) => Err(Problem::NoPart),
+        (Some(_), _) if context.instruction.opcode.is_video() => Err(Problem::NoPart),
+        (Some(vector), _) => match selector.element() {
+            Some(element) if element >= vector.len() => Err(Problem::NoElement { vector }),
+            _ => Ok(()),
+        },
     }
 }
 
 /// The address of a variable fits the type, and the function has one.
-fn address_of(binding: &Binding<'_>, wanted: ScalarType) -> Result<(), Problem> {
+fn address_of(context: &Context<'_>, binding: &Binding<'_>, wanted: ScalarType) -> Result<(), Problem> {
     match binding {
+        Binding::Variable(variable)
+            if context.instruction.opcode == Opcode::Cvta
+                && let Some(space) = context.instruction.space()
+                && !super::addresses::same_space(space, variable.space) =>
+        {
+            Err(Problem::Space { wanted: space, found: variable.space })
+        }
         Binding::Variable(variable) if wanted.bits() < 64 && variable.space == Space::Global => {
             Err(Problem::AddressSize)
         }
@@ -446,6 +529,16 @@ fn compatible(ty: ScalarType, register: ScalarType, wider: bool, typed: bool) ->
         _ => bits || register.is_integer() || (typed && register == ScalarType::F16x2),
     };
     fits && same_kind
+}
+
+/// How many numbers lead from one texel to another; a layer or a sample is no dimension, a third one comes with a fourth.
+fn texels(instruction: &Instruction) -> usize {
+    let has = |words: &[Word]| words.iter().any(|word| instruction.has(*word));
+    match () {
+        () if has(&[Word::D3d, Word::Cube, Word::Acube]) => 4,
+        () if has(&[Word::D2d, Word::A2d, Word::D2dms, Word::A2dms]) => 2,
+        () => 1,
+    }
 }
 
 /// The type of twice the size.

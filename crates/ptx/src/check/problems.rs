@@ -81,6 +81,9 @@ impl Checker<'_> {
                 new(Rule::Count, message)
             }
             Problem::Mixed => new(Rule::Register, "the registers of a vector must all be of one size".to_owned()),
+            Problem::Neighbours => {
+                new(Rule::Register, "neighbours in a vector must both be integers, or of one type of float".to_owned())
+            }
             Problem::Pack { bits } => new(
                 Rule::Register,
                 format!("the registers in braces must have {bits} bits together"),

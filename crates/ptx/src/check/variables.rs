@@ -103,6 +103,7 @@ impl<'m> Checker<'m> {
     fn variable_type(&mut self, variable: &Variable) {
         let span = place(variable);
         let ty = variable.ty;
+        self.type_needs(ty, span);
         if ty == ScalarType::Pred {
             let help = "store it as a number, made with `selp`";
             let message = format!("a `.pred` variable must be a register, not in `.{}` space", variable.space);
@@ -120,6 +121,13 @@ impl<'m> Checker<'m> {
         } else if !VARIABLE_TYPES.contains(&ty) {
             let help = format!("declare it as untyped bits, such as `.b{}`", ty.bits().next_power_of_two().max(8));
             self.declaration(span, format!("a variable cannot have type `.{ty}`"), &help);
+        }
+    }
+
+    /// What a declaration of this type needs.
+    pub(super) fn type_needs(&mut self, ty: ScalarType, span: Span) {
+        if ty == ScalarType::B128 {
+            self.needs("the type `.b128`", "type_b128", span);
         }
     }
 
@@ -142,6 +150,8 @@ impl<'m> Checker<'m> {
             let span = place(param);
             if param.space == Space::Param {
                 self.variable_type(param);
+            } else {
+                self.type_needs(param.ty, span);
             }
             if param.space == Space::Reg && !param.dims.is_empty() {
                 let message = format!("the array `{}` cannot be in registers", self.variable_name(param));

@@ -24,7 +24,7 @@ pub(crate) use select::{Fit, Miss, Selection};
 pub(crate) use show::{any_of, modifier};
 pub(crate) use target::{Target, Variant};
 
-use crate::ast::{Modifier, Opcode, ScalarType, Space, SpecialReg};
+use crate::ast::{Lanes, Modifier, Opcode, ScalarType, Space, SpecialReg};
 
 /// What a special register is.
 #[derive(Debug)]
@@ -119,6 +119,8 @@ pub(crate) struct OperandSpec {
     pub(crate) symbol: bool,
     /// A special register may stand here.
     pub(crate) special: bool,
+    /// What of the register may be selected.
+    pub(crate) parts: Parts,
     /// The operand is there exactly where one of these modifiers is; always
     /// where the list is empty.
     pub(crate) with: Run<Modifier>,
@@ -144,8 +146,8 @@ pub(crate) struct Bounds {
 /// Which numbers between its bounds a constant may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Multiples of a number; of 1: all.
-    MultipleOf(i64),
+    /// From the lowest in steps of this.
+    Of(i64),
     /// Powers of two.
     PowerOfTwo,
 }
@@ -154,7 +156,7 @@ impl Bounds {
     /// True if the number may stand there.
     pub(crate) fn hold(self, number: i64) -> bool {
         let steps = match self.step {
-            Step::MultipleOf(step) => number % step == 0,
+            Step::Of(step) => number.wrapping_sub(self.low) % step == 0,
             Step::PowerOfTwo => number.count_ones() == 1,
         };
         steps && (self.low..=self.high).contains(&number)
@@ -165,8 +167,9 @@ impl Bounds {
         let Bounds { low, high, step } = self;
         match step {
             _ if low == high => low.to_string(),
-            Step::MultipleOf(1) => format!("{low} to {high}"),
-            Step::MultipleOf(step) => format!("a multiple of {step} from {low} to {high}"),
+            Step::Of(1) => format!("{low} to {high}"),
+            Step::Of(step) if high - low == step => format!("{low} or {high}"),
+            Step::Of(step) => format!("a multiple of {step} from {low} to {high}"),
             Step::PowerOfTwo => {
                 let powers = std::iter::successors(Some(low), |power| power.checked_mul(2));
                 let before: Vec<String> = powers.take_while(|&power| power < high).map(|p| p.to_string()).collect();
@@ -199,8 +202,27 @@ pub(crate) enum Kind {
     Address(AddressSpec),
     /// A label.
     Label,
-    /// Anything.
-    Any,
+    /// `_` alone.
+    Sink,
+    /// How far the texels that are read lie from the coordinates: as many numbers as the texture has dimensions.
+    Texel,
+}
+
+/// What may be selected of a register in a video instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Parts {
+    /// Nothing.
+    None,
+    /// A byte or half-word: `.b2`, `.h1`.
+    One,
+    /// Two half-words, each of two registers: `.h10`.
+    Halves,
+    /// Four bytes, each of two registers: `.b3210`.
+    Bytes,
+    /// The half-words that are written: `.h0`, `.h10`.
+    SomeHalves,
+    /// The bytes that are written: `.b3210`.
+    SomeBytes,
 }
 
 /// A type that an operand takes from the instruction or by itself.
@@ -214,6 +236,25 @@ pub(crate) enum Ty {
     Is(ScalarType),
 }
 
+impl Parts {
+    /// True if these lanes may be selected.
+    pub(crate) fn hold(self, lanes: Lanes) -> bool {
+        let chosen = &lanes.index[..usize::from(lanes.count)];
+        let of = |count: usize, below: u8| chosen.len() == count && chosen.iter().all(|&lane| lane < below);
+        // What is written is named from the highest on.
+        let some = |below: u8| chosen[0] < below && chosen.is_sorted_by(|a, b| a > b);
+        match (self, lanes.halves) {
+            (Parts::One, true) => of(1, 2),
+            (Parts::One, false) => of(1, 4),
+            (Parts::Halves, true) => of(2, 4),
+            (Parts::Bytes, false) => of(4, 8),
+            (Parts::SomeHalves, true) => some(2),
+            (Parts::SomeBytes, false) => some(4),
+            _ => false,
+        }
+    }
+}
+
 /// How many elements a vector has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Count {
@@ -223,8 +264,10 @@ pub(crate) enum Count {
     TimesX(u16),
     /// A part of the shape's n: this is the divisor.
     PartOfN(u16),
-    /// Any number.
-    Any,
+    /// As many as a gradient of the texture has.
+    Gradient,
+    /// The tensor's dimensions but two.
+    Im2col,
 }
 
 /// What stands in brackets.

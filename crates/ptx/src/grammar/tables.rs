@@ -3,7 +3,7 @@
 use super::run::{At, Pooled, Run, Text};
 use super::{
     AddressSpace, AddressSpec, Bounds, Choice, ComboRule, Condition, Constants, Count, Effect, Form, Handle,
-    InstructionSpec, Kind, Need, OperandSpec, Slot, SpecialSpec, Step, Target, Ty, Variant,
+    InstructionSpec, Kind, Need, OperandSpec, Parts, Slot, SpecialSpec, Step, Target, Ty, Variant,
 };
 use crate::ast::{CmpOp, Modifier, Opcode, Rounding, ScalarType, Scope, Semantics, Shape, Space, VectorLen, Word};
 

@@ -1,7 +1,8 @@
 //! Debugging directives: `.file`, `.section`, `.loc`. They are kept as data.
 
 use super::{Parse, Parser};
-use crate::ast::{FileDirective, InlinedAt, Loc, Modifier, ScalarType, Section, SectionEntry, SectionValue};
+use crate::ast::{FileDirective, Imm, InlinedAt, Loc, Modifier, ScalarType, Section, SectionEntry, SectionValue};
+use crate::diag::Diagnostic;
 use crate::lexer::Token;
 
 impl Parser<'_> {
@@ -16,7 +17,6 @@ impl Parser<'_> {
             self.expect(Token::Comma)?;
             stamp = Some((time, self.integer("the file size")?));
         }
-        self.eat(Token::Semicolon);
         Ok(FileDirective { index, name, stamp })
     }
 
@@ -36,7 +36,6 @@ impl Parser<'_> {
             inlined = Some(InlinedAt { function, offset, file, line, column });
         }
         let span = self.since(start);
-        self.eat(Token::Semicolon);
         Ok(Loc { file, line, column, inlined, span })
     }
 
@@ -54,12 +53,14 @@ impl Parser<'_> {
 
     /// `.section name { … }`
     pub(super) fn section(&mut self) -> Parse<Section> {
+        let start = self.span;
         self.bump();
-        if !matches!(self.token, Token::Dot | Token::Ident) {
-            return Err(self.unexpected("a section name"));
+        if self.token != Token::Dot {
+            return Err(self.unexpected("a section name such as `.debug_info`"));
         }
         let name = self.slice().to_owned();
         self.bump();
+        let span = self.since(start);
         self.expect(Token::LeftBrace)?;
         let mut entries = Vec::new();
         while !self.eat(Token::RightBrace) {
@@ -70,10 +71,9 @@ impl Parser<'_> {
                 continue;
             }
             let width = self.data_width()?;
-            entries.push(SectionEntry::Data(width, self.comma_list(Self::section_value)?));
-            self.eat(Token::Semicolon);
+            entries.push(SectionEntry::Data(width, self.comma_list(|p| p.section_value(width))?));
         }
-        Ok(Section { name, entries })
+        Ok(Section { name, entries, span })
     }
 
     fn data_width(&mut self) -> Parse<ScalarType> {
@@ -87,28 +87,66 @@ impl Parser<'_> {
         Err(self.unexpected("`.b8`, `.b16`, `.b32`, `.b64` or a label"))
     }
 
-    fn section_value(&mut self) -> Parse<SectionValue> {
-        match self.token {
-            Token::Ident if self.slice() != "WARP_SZ" => {
+    /// A number, or the place of a label or section with a number added to it; no other expression.
+    fn section_value(&mut self, width: ScalarType) -> Parse<SectionValue> {
+        let start = self.span;
+        let value = match self.token {
+            Token::Ident => {
                 let name = self.name("a label")?;
-                if self.token == Token::Minus && self.next_is_name() {
-                    self.bump();
-                    return Ok(SectionValue::Difference(name, self.name("a label")?));
+                if self.eat(Token::Minus) {
+                    SectionValue::Difference(name, self.name("a label")?)
+                } else {
+                    SectionValue::Label(name, self.added()?)
                 }
-                Ok(SectionValue::Label(name, self.offset()?))
             }
             Token::Dot => {
                 let section = self.slice().to_owned();
                 self.bump();
-                Ok(SectionValue::Section(section, self.offset()?))
+                SectionValue::Section(section, self.added()?)
             }
-            _ => {
-                let at = self.span;
-                match self.constant()?.int_bits() {
-                    Some(bits) => Ok(SectionValue::Int(bits as i64)),
-                    None => self.fail(crate::diag::Diagnostic::new(at, "section data must be integers")),
-                }
-            }
+            _ => return self.section_number(width),
+        };
+        if width.bits() < 32 {
+            let message = format!("`.{width}` does not hold a place in a section");
+            self.error(Diagnostic::new(start, message).help("write `.b32` or `.b64`"));
+        }
+        Ok(value)
+    }
+
+    /// `+ number`, or nothing.
+    fn added(&mut self) -> Parse<i64> {
+        if !self.eat(Token::Plus) {
+            return Ok(0);
+        }
+        let at = self.span;
+        let value = self.plain_number()?;
+        i64::try_from(value)
+            .or_else(|_| self.fail(Diagnostic::new(at, format!("the number added is out of range: {value}"))))
+    }
+
+    fn section_number(&mut self, width: ScalarType) -> Parse<SectionValue> {
+        let at = self.span;
+        let sign = if self.eat(Token::Minus) { -1 } else { 1 };
+        let value = sign * self.plain_number()?;
+        let most = 1i128 << width.bits();
+        // ptxas 13.0 takes what is too large for 32 bits, and keeps the low ones.
+        let fits = value >= -most / 2 && (value < most || width == ScalarType::B32);
+        if !fits {
+            self.error(Diagnostic::new(at, format!("{value} does not fit in `.{width}`")));
+        }
+        Ok(SectionValue::Int(value))
+    }
+
+    /// An integer without a sign.
+    fn plain_number(&mut self) -> Parse<i128> {
+        let at = self.span;
+        if self.token != Token::Number {
+            return Err(self.unexpected("a number"));
+        }
+        match self.primary()? {
+            Imm::S64(value) => Ok(value.into()),
+            Imm::U64(value) => Ok(value.into()),
+            Imm::F32(_) | Imm::F64(_) => self.fail(Diagnostic::new(at, "section data must be integers")),
         }
     }
 }

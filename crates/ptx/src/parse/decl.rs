@@ -60,6 +60,13 @@ impl Parser<'_> {
         let specifiers = self.specifiers(start)?;
         loop {
             let mut variable = self.declarator(linkage, space, &specifiers, start)?;
+            if variable.dims.is_empty() && self.token == Token::Less {
+                self.numbered(&variable, out)?;
+                if self.eat(Token::Comma) {
+                    continue;
+                }
+                return self.expect_semicolon();
+            }
             if self.eat(Token::Equals) {
                 if variable.ty.class() == TypeClass::Opaque && self.token == Token::LeftBrace {
                     variable.properties = self.properties(!variable.dims.is_empty())?;
@@ -73,6 +80,24 @@ impl Parser<'_> {
                 return self.expect_semicolon();
             }
         }
+    }
+
+    /// `<n>` behind a name: variables `name0` to `name(n-1)`.
+    fn numbered(&mut self, variable: &Variable, out: &mut Vec<Variable>) -> Parse<()> {
+        /// Each gets a node: more of them are a mistake.
+        const MOST: u32 = 1 << 20;
+        let at = self.span;
+        let Some(stem) = variable.name else { return Err(self.unexpected("`,` or `;`")) };
+        let count = self.count("variables")?;
+        if count > MOST {
+            return self.fail(Diagnostic::new(at, format!("{count} variables are more than {MOST}")));
+        }
+        let text = self.symbols.text(stem.sym).to_owned();
+        for number in 0..count {
+            let name = Name { sym: self.intern_text(&format!("{text}{number}")), ..stem };
+            out.push(Variable { name: Some(name), ..variable.clone() });
+        }
+        Ok(())
     }
 
     /// Takes a linkage directive, if there is one.
@@ -339,24 +364,24 @@ impl Parser<'_> {
         if let Some(special) = name.sym.index().checked_sub(self.known).and_then(|at| self.specials.get_mut(at)) {
             *special = None;
         }
-        if !self.eat(Token::Less) {
+        if self.token != Token::Less {
             return Ok(RegisterName { name, count: None });
         }
-        let count = self.register_count()?;
-        self.expect(Token::Greater)?;
-        Ok(RegisterName { name, count: Some(count) })
+        Ok(RegisterName { name, count: Some(self.count("registers")?) })
     }
 
-    /// A plain number: `>` must not be read as a comparison.
-    fn register_count(&mut self) -> Parse<u32> {
+    /// `<n>`: a plain number, since `>` must not be read as a comparison.
+    fn count(&mut self, what: &str) -> Parse<u32> {
+        self.expect(Token::Less)?;
         let (at, text) = (self.span, self.slice());
         if self.token != Token::Number {
-            return Err(self.unexpected("the number of registers"));
+            return Err(self.unexpected(&format!("the number of {what}")));
         }
-        self.bump();
-        match text.parse() {
-            Ok(count) => Ok(count),
-            Err(_) => self.fail(Diagnostic::new(at, format!("`{}` is no number of registers", super::shorten(text)))),
+        let value = self.primary()?.int_bits().and_then(|bits| u32::try_from(bits).ok());
+        self.expect(Token::Greater)?;
+        match value {
+            Some(count) => Ok(count),
+            None => self.fail(Diagnostic::new(at, format!("`{}` is no number of {what}", super::shorten(text)))),
         }
     }
 }

@@ -113,7 +113,8 @@ impl Parser<'_> {
         }
     }
 
-    fn primary(&mut self) -> Parse<Imm> {
+    /// A number, or an expression in parentheses.
+    pub(super) fn primary(&mut self) -> Parse<Imm> {
         let (text, place) = (self.slice(), self.span);
         match self.token {
             Token::Number => {

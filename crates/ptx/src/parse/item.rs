@@ -100,9 +100,6 @@ impl<'s> Parser<'s> {
 
     /// Takes one file-level declaration or directive.
     fn item(&mut self, header: &mut Header, items: &mut Vec<Item>) -> Parse<()> {
-        if self.eat(Token::Semicolon) {
-            return Ok(());
-        }
         if self.token != Token::Dot {
             return Err(self.unexpected("a directive"));
         }

@@ -56,12 +56,28 @@ pub fn parse(text: &str) -> Parsed {
         parser.error(Diagnostic::new(Span::default(), "the file is larger than 4 GiB"));
         return parser.finish(Header::new(), Vec::new());
     }
-    // Drivers are given PTX as C strings.
-    let text = match text.trim_end_matches(['\0', '\n', '\r', ' ', '\t']) {
-        end if text[end.len()..].contains('\0') => end,
-        _ => text,
-    };
-    Parser::new(text).module()
+    let mut parsed = Parser::new(text).module();
+    if !text.is_ascii()
+        && let Some(at) = text.find(|c: char| !c.is_ascii())
+    {
+        not_ascii(text, at, &mut parsed.errors);
+    }
+    parsed
+}
+
+/// Reports the first character that is not ASCII, which ptxas refuses in comments and strings too.
+#[cold]
+fn not_ascii(text: &str, at: usize, errors: &mut Vec<Diagnostic>) {
+    const UNEXPECTED: &str = "unexpected character";
+    // Outside of comments and strings it has been reported.
+    if errors.iter().any(|error| error.message.starts_with(UNEXPECTED)) {
+        return;
+    }
+    let place = errors.partition_point(|error| (error.span.start as usize) < at);
+    let found = text[at..].chars().next().unwrap_or_default();
+    let span = Span::new(at as u32, (at + found.len_utf8()) as u32);
+    let message = format!("{UNEXPECTED} `{found}`: PTX is ASCII, in comments and strings too");
+    errors.insert(place, Diagnostic::new(span, message).label("not used in PTX"));
 }
 
 /// Parses statements that are to stand in a function body: the text of inline assembly. Its names

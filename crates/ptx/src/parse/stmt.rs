@@ -52,7 +52,6 @@ impl Parser<'_> {
                     }
                     break;
                 }
-                Token::Semicolon => self.bump(),
                 _ => {
                     if self.statement(&mut statements).is_err() {
                         self.recover();
@@ -67,7 +66,6 @@ impl Parser<'_> {
     pub(super) fn statements(&mut self, out: &mut Vec<Statement>) {
         while self.token != Token::End {
             match self.token {
-                Token::Semicolon => self.bump(),
                 Token::RightBrace => {
                     let _ = self.unexpected("a statement");
                     self.bump();
@@ -146,9 +144,7 @@ impl Parser<'_> {
     fn prototype(&mut self, label: Name) -> Parse<Prototype> {
         self.bump();
         let rets = self.optional_parameters()?;
-        if !self.eat(Token::Underscore) {
-            self.name("`_`")?;
-        }
+        self.expect(Token::Underscore)?;
         let params = self.optional_parameters()?;
         let (directives, _) = self.function_directives()?;
         self.expect_semicolon()?;

@@ -1,7 +1,7 @@
 //! The shape of an access: element type and count, and how elements go to and from registers.
 
 use crate::error::{Lowered, invalid, unsupported};
-use crate::function::{FnLower, bindings, ops, param_words};
+use crate::function::{FnLower, bindings, destinations, ops, param_words, sources};
 use oriole_isa::MemSize;
 use oriole_ori::{Operand, RegType, VReg};
 use oriole_ptx::ast::{self, Instruction, ScalarType};
@@ -117,17 +117,19 @@ fn take_element(cx: &mut FnLower<'_, '_>, shape: &Shape, from: VReg, index: u32,
     let bytes = shape.ty.bytes();
     let at = index * bytes;
     let first = component(cx, from, (at / 4) as u8);
+    let words = (bytes / 4).max(1) as u8;
     match (bytes, cx.func[to].reg_type) {
-        (16, RegType::Quad) => (0..4).try_for_each(|k| ops::mov(cx, Operand::comp(to, k), component(cx, from, k))),
-        (8, RegType::Pair) => {
-            ops::mov(cx, Operand::lo(to), first)?;
-            let second = component(cx, from, (at / 4 + 1) as u8);
-            ops::mov(cx, Operand::hi(to), second)
-        }
         (1 | 2 | 4, RegType::R) => extract(cx, Operand::reg(to), first, at % 4, shape),
-        (1 | 2 | 4, RegType::Pair) => {
-            extract(cx, Operand::lo(to), first, at % 4, shape)?;
-            extend(cx, to, shape.ty.is_signed())
+        (1 | 2 | 4, RegType::Pair | RegType::Quad) => {
+            extract(cx, Operand::comp(to, 0), first, at % 4, shape)?;
+            destinations::fill(cx, to, 1, shape.ty.is_signed())
+        }
+        (8, RegType::Pair | RegType::Quad) | (16, RegType::Quad) => {
+            for k in 0..words {
+                let word = component(cx, from, (at / 4) as u8 + k);
+                ops::mov(cx, Operand::comp(to, k), word)?;
+            }
+            destinations::fill(cx, to, words, shape.ty.is_signed())
         }
         _ => Err(invalid(result.span(), format!("a value of type .{} does not fit this register", shape.ty))),
     }
@@ -150,11 +152,6 @@ pub(crate) fn byte_selector(ty: ScalarType, at: u32) -> u32 {
         2 => at | (at + 1) << 4 | fill << 8 | fill << 12,
         _ => 0x3210,
     }
-}
-
-/// Fills the upper half of a pair from its lower half.
-pub(crate) fn extend(cx: &mut FnLower<'_, '_>, pair: VReg, signed: bool) -> Lowered {
-    if signed { ops::extend_sign(cx, pair) } else { ops::mov(cx, Operand::hi(pair), Operand::rz()) }
 }
 
 // ---- stores ----
@@ -187,8 +184,8 @@ fn whole(cx: &mut FnLower<'_, '_>, shape: &Shape, value: &ast::Operand) -> Lower
     let (reg, ty) = bindings::register(cx, value)?;
     Ok(match (cx.func[reg].reg_type, shape.container()) {
         (found, wanted) if found == wanted => Some(Operand::reg(reg)),
-        (RegType::Pair, RegType::R) => Some(Operand::lo(reg)),
-        (RegType::Quad, RegType::R) => Some(Operand::comp(reg, 0)),
+        (RegType::Pair | RegType::Quad, RegType::R) => Some(Operand::comp(reg, 0)),
+        (RegType::Quad, RegType::Pair) => Some(Operand::reg(sources::pair_register(cx, value)?)),
         _ => return Err(unsupported(value.span(), format!("storing a register of type .{ty} as .{}", shape.ty))),
     })
 }
@@ -215,13 +212,6 @@ pub(crate) fn value_words(
 fn value_of(cx: &mut FnLower<'_, '_>, ty: ScalarType, value: &ast::Operand) -> Lowered<Vec<Operand>> {
     if let Some(ScalarType::Pred) = bindings::declared_type(cx, value)? {
         return Err(invalid(value.span(), "a predicate cannot be stored"));
-    }
-    if ty.bits() <= 32
-        && bindings::declared_type(cx, value)?.is_some()
-        && let (reg, _) = bindings::register(cx, value)?
-        && cx.func[reg].reg_type == RegType::Pair
-    {
-        return Ok(vec![Operand::lo(reg)]);
     }
     param_words::operand_words(cx, value, ty)
 }

@@ -1,11 +1,11 @@
 //! Loads and stores of `.param` variables that live in registers, and of kernel parameters at
 //! constant places.
 
-use crate::chapters::memory::access::{Shape, byte_selector, extend, insert_selector, value_words};
+use crate::chapters::memory::access::{Shape, byte_selector, insert_selector, value_words};
 use crate::error::{Lowered, invalid};
 use crate::function::place::is_parameter;
 use crate::function::scope::{Binding, ParamVar};
-use crate::function::{FnLower, bindings, ops};
+use crate::function::{FnLower, bindings, destinations, ops};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Instruction};
 
@@ -88,8 +88,9 @@ fn load_element(cx: &mut FnLower<'_, '_>, shape: &Shape, result: &ast::Operand, 
         let word = ops::in_reg(cx, word)?;
         ops::prmt(cx, part(0), word, byte_selector(shape.ty, byte), Operand::rz())?;
     }
-    if bytes <= 4 && cx.func[to].reg_type == RegType::Pair {
-        extend(cx, to, shape.ty.is_signed())?;
+    let words = (bytes / 4).max(1) as u8;
+    if words < components {
+        destinations::fill(cx, to, words, shape.ty.is_signed())?;
     }
     Ok(())
 }

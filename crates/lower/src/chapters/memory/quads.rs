@@ -2,6 +2,7 @@
 
 use crate::chapters::memory::access::Shape;
 use crate::chapters::memory::address::Target;
+use crate::chapters::memory::fences::{acquire_fence, release_fence};
 use crate::chapters::memory::manner::Manner;
 use crate::chapters::memory::{access, address};
 use crate::error::Lowered;
@@ -32,7 +33,11 @@ pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Sh
     inst.set_role(D2, first.register());
     cx.emit_inst(inst)?;
     first.distribute(cx, &half)?;
-    second.distribute(cx, &half)
+    second.distribute(cx, &half)?;
+    match Manner::of(cx, instruction).fence {
+        Some(scope) => acquire_fence(cx, scope),
+        None => Ok(()),
+    }
 }
 
 /// `st.v8.b32 [a], {…};`
@@ -42,6 +47,9 @@ pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: S
     let (first, second) = (access::gather(cx, &half, &low)?, access::gather(cx, &half, &high)?);
     inst.set_role(Data, first);
     inst.set_role(Data2, second);
+    if let Some(scope) = Manner::of(cx, instruction).fence {
+        release_fence(cx, scope)?;
+    }
     cx.emit_inst(inst)?;
     Ok(())
 }
@@ -66,7 +74,7 @@ fn access(cx: &mut FnLower<'_, '_>, instruction: &Instruction, opcode: Sass, at:
     let place = at.address().ok_or_else(|| unknown(cx, instruction))?;
     let addr = address::resolve(cx, instruction.space(), place)?;
     let manner = Manner::of(cx, instruction);
-    if !matches!(addr.target, Target::Global | Target::Generic) || manner.fence.is_some() {
+    if !matches!(addr.target, Target::Global | Target::Generic) {
         return Err(unknown(cx, instruction));
     }
     let addr = addr.with_offset(cx, |offset| offset % BYTES as i32 == 0)?;
