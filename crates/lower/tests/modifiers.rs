@@ -5,7 +5,7 @@ mod statements;
 
 use oriole_isa::Arch;
 use statements::{Instruction, Statement, Types, Words, grammar};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 /// Targets that a statement is tried for, in this order.
@@ -21,36 +21,56 @@ const TARGETS: [(&str, Arch); 6] = [
 /// Instruction, modifier, reason: `ptxas` where its code does not change either, else the reason in words.
 const WITHOUT_EFFECT: &str = include_str!("modifiers/without_effect.tsv");
 
+/// The number in a target's name.
+fn number(target: &str) -> u32 {
+    target.trim_start_matches("sm_").trim_end_matches('a').parse().unwrap_or(0)
+}
+
+/// The type of a register, by its name.
+fn register_type(register: &str) -> &'static str {
+    match register.as_bytes()[1] {
+        b'p' => "pred",
+        b'h' => "b16",
+        b'r' => "b32",
+        b'd' => "b64",
+        _ => "b128",
+    }
+}
+
+fn declared(register: &str) -> String {
+    format!(".reg .{} {register};", register_type(register))
+}
+
 /// A module around statements, with the registers of `both` read and written.
 fn module(statement: &Statement, other: Option<&Statement>, target: &str) -> String {
-    let mut text = format!(
-        ".version 9.0\n.target {target}\n.address_size 64\n.global .texref g_tex;\n.global .surfref g_surf;\n\
-         .global .samplerref g_samp;\n.shared .align 1024 .b8 g_shared[4096];\n\
-         .visible .entry k(.param .b64 in) {{\n.reg .pred %p<2000>;.reg .b16 %h<2000>;.reg .b32 %r<2000>;.reg .b64 %d<2000>;\
-         .reg .b128 %q<2000>;.reg .b64 %at;.reg .b32 %truth;\nld.param.b64 %at,[in];\n"
-    );
     let both = || std::iter::once(statement).chain(other);
     let sources: BTreeSet<&String> = both().flat_map(|statement| &statement.sources).collect();
     let results: BTreeSet<&String> = both().flat_map(|statement| &statement.results).collect();
+    let registers: String = sources.union(&results).map(|register| declared(register.as_str())).collect();
+    let mut text = format!(
+        ".version 9.0\n.target {target}\n.address_size 64\n.global .texref g_tex;\n.global .surfref g_surf;\n\
+         .global .samplerref g_samp;\n.shared .align 1024 .b8 g_shared[4096];\n\
+         .visible .entry k(.param .b64 in) {{\n.reg .b64 %at, %low, %high;.reg .b32 %truth;{registers}\n\
+         ld.param.b64 %at,[in];\n"
+    );
     let mut place = 0;
     let mut access = |register: &String, store: bool, text: &mut String| {
         place += 16;
-        let bits = [('h', "b16"), ('r', "b32"), ('d', "b64"), ('q', "b128")];
-        let ty = bits.iter().find(|(class, _)| register[1..].starts_with(*class)).map(|(_, ty)| *ty);
+        let ty = register_type(register);
         // Writing to a `String` cannot fail.
         let _ = match (ty, store) {
-            (Some("b128"), false) => writeln!(
+            ("b128", false) => writeln!(
                 text,
-                "ld.global.v2.b64 {{%d1998,%d1999}},[%at+{place}];mov.b128 {register},{{%d1998,%d1999}};"
+                "ld.global.v2.b64 {{%low,%high}},[%at+{place}];mov.b128 {register},{{%low,%high}};"
             ),
-            (Some("b128"), true) => writeln!(
+            ("b128", true) => writeln!(
                 text,
-                "mov.b128 {{%d1998,%d1999}},{register};st.global.v2.b64 [%at+{place}],{{%d1998,%d1999}};"
+                "mov.b128 {{%low,%high}},{register};st.global.v2.b64 [%at+{place}],{{%low,%high}};"
             ),
-            (Some(ty), false) => writeln!(text, "ld.global.{ty} {register},[%at+{place}];"),
-            (Some(ty), true) => writeln!(text, "st.global.{ty} [%at+{place}],{register};"),
-            (None, false) => writeln!(text, "ld.global.b32 %truth,[%at+{place}];setp.ne.b32 {register},%truth,0;"),
-            (None, true) => writeln!(text, "selp.b32 %truth,1,0,{register};st.global.b32 [%at+{place}],%truth;"),
+            ("pred", false) => writeln!(text, "ld.global.b32 %truth,[%at+{place}];setp.ne.b32 {register},%truth,0;"),
+            ("pred", true) => writeln!(text, "selp.b32 %truth,1,0,{register};st.global.b32 [%at+{place}],%truth;"),
+            (ty, false) => writeln!(text, "ld.global.{ty} {register},[%at+{place}];"),
+            (ty, true) => writeln!(text, "st.global.{ty} [%at+{place}],{register};"),
         };
     };
     sources.iter().for_each(|register| access(register, false, &mut text));
@@ -69,10 +89,13 @@ fn lowered(text: &str, arch: Arch) -> Result<String, String> {
     Ok(module.functions.values().map(|function| format!("{function}")).collect())
 }
 
-/// The first statement of these words that the checker takes for a target.
-fn valid(instruction: &Instruction, words: &[String], types: &Types, target: &str) -> Option<Statement> {
-    let takes = |statement: &Statement| oriole_ptx::load(&module(statement, None, target)).is_ok();
-    instruction.statements(words, types).find(takes)
+/// What has been asked of one instruction: of words and a target the first statement that the checker takes.
+type Known = HashMap<(Words, usize), Option<Statement>>;
+
+fn valid(known: &mut Known, instruction: &Instruction, words: &Words, types: &Types, target: usize) -> Option<Statement> {
+    let takes = |statement: &Statement| oriole_ptx::load(&module(statement, None, TARGETS[target].0)).is_ok();
+    let find = || instruction.statements(words, types).find(takes);
+    known.entry((words.clone(), target)).or_insert_with(find).clone()
 }
 
 /// A statement, and one without one of its modifiers or with another in its place.
@@ -86,22 +109,21 @@ struct Pair {
 
 /// What the grammar has for one of its forms' modifiers.
 fn pair(
+    known: &mut Known,
     instruction: &Instruction,
-    words: &Words,
-    at: usize,
+    (words, at): (&Words, usize),
     slot: &[String],
     types: &Types,
     target: usize,
 ) -> Option<Pair> {
-    let name = TARGETS[target].0;
-    let with = valid(instruction, words, types, name)?;
+    let with = valid(known, instruction, words, types, target)?;
     let removed: Words = words.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, word)| word.clone()).collect();
     let changed = slot.iter().filter(|word| **word != words[at]).map(|word| {
         let mut other = words.clone();
         other[at].clone_from(word);
         other
     });
-    let without = std::iter::once(removed).chain(changed).find_map(|words| valid(instruction, &words, types, name))?;
+    let without = std::iter::once(removed).chain(changed).find_map(|words| valid(known, instruction, &words, types, target))?;
     Some(Pair { instruction: instruction.name.clone(), modifier: words[at].clone(), with, without, target })
 }
 
@@ -110,14 +132,16 @@ fn pairs() -> (Vec<Pair>, BTreeSet<(String, String)>) {
     let (instructions, types) = grammar();
     let (mut found, mut missing, mut made) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for instruction in &instructions {
+        let mut known = Known::new();
         for form in &instruction.forms {
             for (slot_number, slot) in form.slots.iter().enumerate() {
                 for word in slot.choices.iter().filter(|word| !types.contains_key(*word)) {
                     let key = (instruction.name.clone(), word.clone());
                     let at = |words: &Words| words.iter().position(|other| other == word);
                     let ways = || form.ways(slot_number, word);
-                    let one = (0..TARGETS.len()).find_map(|target| {
-                        ways().find_map(|words| pair(instruction, &words, at(&words)?, &slot.choices, &types, target))
+                    let has = |target: &usize| number(TARGETS[*target].0) >= form.since;
+                    let one = (0..TARGETS.len()).filter(has).find_map(|target| {
+                        ways().find_map(|words| pair(&mut known, instruction, (&words, at(&words)?), &slot.choices, &types, target))
                     });
                     match one {
                         Some(pair) => {

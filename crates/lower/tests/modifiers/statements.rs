@@ -15,6 +15,8 @@ pub(super) struct Instruction {
 pub(super) struct Form {
     pub(super) slots: Vec<Slot>,
     operands: Vec<String>,
+    /// The first architecture that has it.
+    pub(super) since: u32,
 }
 
 /// A place for a modifier.
@@ -76,7 +78,10 @@ fn instructions(text: &str, sets: &BTreeMap<String, Vec<String>>) -> Vec<Instruc
             let of = all[opened..].iter_mut().filter(fits).max_by_key(|instruction| instruction.name.len());
             let Some(instruction) = of else { continue };
             let slots = slots(&pattern[instruction.name.len()..], sets);
-            instruction.forms.push(Form { slots, operands: words.map(str::to_owned).collect() });
+            let needed = line.split_once('@').map_or("", |(_, needs)| needs).split("sm_").skip(1);
+            let since = needed.filter_map(|name| name.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).min();
+            let operands = words.map(str::to_owned).collect();
+            instruction.forms.push(Form { slots, operands, since: since.unwrap_or(0) });
         }
     }
     all.retain(|instruction| !instruction.forms.is_empty());
@@ -138,7 +143,7 @@ impl Form {
     /// Ways to write the form with `word` at `slot`, the plainest first: with one other word as the grammar's rules may
     /// want it, with two.
     pub(super) fn ways<'f>(&'f self, slot: usize, word: &'f str) -> impl Iterator<Item = Words> + 'f {
-        let others = || {
+        let others = move || {
             let slots = self.slots.iter().enumerate().filter(move |(at, _)| *at != slot);
             slots.flat_map(|(at, other)| other.choices.iter().map(move |choice| (at, choice.as_str())))
         };
@@ -147,7 +152,7 @@ impl Form {
             let second = others().filter(move |second| second.0 > first.0);
             second.map(move |second| self.words(&[(slot, word), first, second]))
         });
-        std::iter::once(self.words(&[(slot, word)])).chain(one).chain(two.take(400))
+        std::iter::once(self.words(&[(slot, word)])).chain(one).chain(two.take(100))
     }
 
     /// Whether the words fill the form's places, each in its order.
@@ -217,7 +222,7 @@ impl Operands<'_> {
         }
         let first = STEP * self.number;
         self.number += 1;
-        let text = match kind.as_bytes()[0] {
+        let text = match kind.as_bytes().first()? {
             b'[' => self.address(&kind[1..kind.len() - 1], first)?,
             b'{' => self.vector(&kind[1..kind.len() - 1], first, result)?,
             b'<' => match ["v2", "v4", "v8"].into_iter().find(|word| self.has(word)) {
