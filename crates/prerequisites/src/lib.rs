@@ -9,12 +9,15 @@ pub mod nvdisasm;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, Once, PoisonError};
 
 /// The variable that names the folder of NVIDIA's tools of CUDA 13.
 pub const TOOLS: &str = "ORIOLE_ORACLE";
 /// The same of CUDA 12, whose nvdisasm still reads sm_50 to sm_70.
 pub const OLD_TOOLS: &str = "ORIOLE_ORACLE_OLD";
+/// The variable that names the Python for scripts that need more than its own modules.
+pub const PYTHON: &str = "ORIOLE_PYTHON";
 /// The variable that makes failures of tests for which something is missing.
 pub const REQUIRE: &str = "ORIOLE_REQUIRE";
 /// The variable that has tests take all of what they take a sample of.
@@ -50,6 +53,17 @@ pub fn tool_of(variable: &str, name: &str) -> Option<PathBuf> {
 /// It is not there and [`REQUIRE`] asks for it.
 pub fn program(path: &str) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.is_file()).or_else(|| missing(path))
+}
+
+/// A Python with these modules: the one that [`PYTHON`] names, or `python3` of the path.
+///
+/// # Panics
+/// It is not there and [`REQUIRE`] asks for it.
+pub fn python(modules: &[&str]) -> Option<PathBuf> {
+    let python = std::env::var_os(PYTHON).map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+    let asked = Command::new(&python).arg("-c").arg(format!("import {}", modules.join(", "))).output();
+    let has = asked.is_ok_and(|output| output.status.success());
+    has.then_some(python).or_else(|| missing(&format!("a Python with {} ({PYTHON} may name it)", modules.join(", "))))
 }
 
 /// A file or folder of the shared data, which lies beside the repository.

@@ -221,7 +221,7 @@ impl Cluster {
         let what = match wait {
             Wait::Nothing => "nothing".to_owned(),
             Wait::Convergence(barrier) => format!("convergence barrier B{barrier}"),
-            Wait::WarpSync => "a warp synchronisation".to_owned(),
+            Wait::WarpSync | Wait::Collective => "a warp synchronisation".to_owned(),
             Wait::Barrier(id) => match block.state.barriers.progress(id) {
                 (arrived, Some(expected)) => {
                     format!("barrier {id}, where {arrived} of {expected} threads have arrived")

@@ -13,10 +13,11 @@ pub(crate) enum Condition {
     /// By all lanes, if the guard and the predicate let all of them through (`BRA.U`): ptxas jumps so over
     /// a region with its own `BSSY`, `BRA` and `BSYNC` on the same predicate, which differs between lanes.
     All(PredSrc),
-    /// By all lanes, if some threads of the mask are not with them (`BRA.DIV`).
-    Divergent(Src),
-    /// By all lanes, if all threads of the mask are with them (`BRA.CONV`).
-    Convergent(Src),
+    /// By all lanes, those without guard too, if some threads of the mask are not among those that the guard lets through
+    /// (`BRA.DIV`): ptxas asks so whether all lanes have one mask (`R2UR P1, URZ, R0`, `@!P1 BRA.DIV UR6`).
+    Divergent(MaskSrc),
+    /// By all lanes, if all threads of the mask are among those that the guard lets through (`BRA.CONV`).
+    Convergent(MaskSrc),
 }
 
 /// A source of one mask per thread.
@@ -111,6 +112,16 @@ pub(crate) enum Flow {
         /// Threads of different masks do not go on together (`.EXCLUSIVE`).
         exclusive: bool,
     },
+    /// `WARPSYNC.COLLECTIVE`: threads of one mask meet, wherever in the program each stands, and execute what follows
+    /// together.
+    Collective {
+        /// The threads that each thread waits for.
+        mask: MaskSrc,
+        /// Where the thread goes on after `ENDCOLLECTIVE`.
+        target: u64,
+    },
+    /// `ENDCOLLECTIVE`.
+    EndCollective,
     /// Let other threads of the warp run.
     Yield,
     /// `BAR`.

@@ -23,6 +23,8 @@ pub(crate) enum Wait {
     Convergence(u8),
     /// `WARPSYNC`.
     WarpSync,
+    /// `WARPSYNC.COLLECTIVE`.
+    Collective,
     /// A barrier of the block.
     Barrier(u8),
     /// The barrier of the cluster.
@@ -66,6 +68,8 @@ pub(crate) struct Threads {
     participants: Box<[[Mask; WARP]; CONVERGENCE_BARRIERS]>,
     /// The threads that each thread waits for at the `WARPSYNC` that it has reached.
     warpsync: [Mask; WARP],
+    /// Where each thread goes on after the `ENDCOLLECTIVE` of the collective that it has begun.
+    collective: [Option<u64>; WARP],
 }
 
 impl Threads {
@@ -77,6 +81,7 @@ impl Threads {
             current: 0,
             participants: Box::new([[0; WARP]; CONVERGENCE_BARRIERS]),
             warpsync: [0; WARP],
+            collective: [None; WARP],
         }
     }
 
@@ -199,17 +204,40 @@ impl Threads {
     /// `WARPSYNC`: the `lanes` of the current group wait until the threads in their masks have come. With
     /// `exclusive`, threads of different masks go on as different groups.
     pub(crate) fn warp_sync(&mut self, lanes: Mask, masks: &[Mask; WARP], exclusive: bool, next: u64) {
+        if exclusive {
+            self.suspend_by_mask(lanes, masks, Wait::WarpSync, next);
+        } else {
+            self.suspend(lanes, Wait::WarpSync, next);
+            lanes_of(lanes).for_each(|lane| self.warpsync[lane] = masks[lane]);
+        }
+        self.release_converged();
+    }
+
+    /// Splits the `lanes` of the current group by their masks and lets them wait for these.
+    fn suspend_by_mask(&mut self, lanes: Mask, masks: &[Mask; WARP], wait: Wait, next: u64) {
         let mut left = lanes;
         while left != 0 {
             let first = masks[left.trailing_zeros() as usize];
-            let together = left & mask_where(|lane| !exclusive || masks[lane] == first);
-            self.suspend(together, Wait::WarpSync, next);
+            let together = left & mask_where(|lane| masks[lane] == first);
+            self.suspend(together, wait, next);
+            lanes_of(together).for_each(|lane| self.warpsync[lane] = first);
             left &= !together;
         }
-        for lane in lanes_of(lanes) {
-            self.warpsync[lane] = masks[lane];
-        }
+    }
+
+    /// `WARPSYNC.COLLECTIVE`: the `lanes` of the current group wait until the threads in their masks have come to one, and go on
+    /// with these as one group; `target` is where they part.
+    pub(crate) fn begin_collective(&mut self, lanes: Mask, masks: &[Mask; WARP], target: u64, next: u64) {
+        self.suspend_by_mask(lanes, masks, Wait::Collective, next);
+        lanes_of(lanes).for_each(|lane| self.collective[lane] = Some(target));
         self.release_converged();
+    }
+
+    /// `ENDCOLLECTIVE`: each of the `lanes` goes on where its own `WARPSYNC.COLLECTIVE` says.
+    pub(crate) fn end_collective(&mut self, lanes: Mask, next: u64) {
+        let targets: [u64; WARP] = std::array::from_fn(|lane| self.collective[lane].unwrap_or(next));
+        self.scatter(lanes, &targets, next);
+        lanes_of(lanes).for_each(|lane| self.collective[lane] = None);
     }
 
     /// The `lanes` of the current group wait at barrier `id` of the block.
@@ -267,18 +295,24 @@ impl Threads {
         self.groups.push(Group { mask: lanes, pc: next, wait, cycle, retries: false });
     }
 
+    /// Of the threads that wait at a warp synchronisation, those whose mask is complete: they wait for the threads of their mask
+    /// at a synchronisation with the same mask, not at any.
+    fn complete(&self, waiting: Mask) -> Mask {
+        let (mut free, mut rest) = (0, waiting);
+        while let Some(first) = lanes_of(rest).next() {
+            let mask = self.warpsync[first] & self.alive;
+            let same = mask_where(|lane| rest >> lane & 1 != 0 && self.warpsync[lane] & self.alive == mask);
+            free |= if mask & !same == 0 { same } else { 0 };
+            rest &= !same;
+        }
+        free
+    }
+
     /// Lets all threads go on whose convergence barrier or warp synchronisation is complete.
     fn release_converged(&mut self) {
         let at = |wait: Wait| self.groups.iter().filter(|g| g.wait == wait).fold(0, |mask, g| mask | g.mask);
         let alive = self.alive;
-        // Threads wait for those of their mask at a synchronisation with the same mask, not at any.
-        let (mut free, mut rest) = (0, at(Wait::WarpSync));
-        while let Some(first) = lanes_of(rest).next() {
-            let mask = self.warpsync[first] & alive;
-            let same = mask_where(|lane| rest >> lane & 1 != 0 && self.warpsync[lane] & alive == mask);
-            free |= if mask & !same == 0 { same } else { 0 };
-            rest &= !same;
-        }
+        let mut free = self.complete(at(Wait::WarpSync)) | self.complete(at(Wait::Collective));
         for group in &self.groups {
             let Wait::Convergence(barrier) = group.wait else { continue };
             let waiting = at(group.wait);
@@ -294,13 +328,13 @@ impl Threads {
             return;
         }
         self.release(|group| match group.wait {
-            Wait::Convergence(_) | Wait::WarpSync => group.mask & free,
+            Wait::Convergence(_) | Wait::WarpSync | Wait::Collective => group.mask & free,
             _ => 0,
         });
     }
 
     /// Lets the threads that `free` gives of each group go on, and joins those that have waited for
-    /// the same threads and go on at the same place.
+    /// the same threads and go on at the same place, or in a collective, whose code is the same at all of its places.
     fn release(&mut self, free: impl Fn(&Group) -> Mask) {
         let mut released: Vec<(Mask, Group)> = Vec::new();
         for at in 0..self.groups.len() {
@@ -313,12 +347,13 @@ impl Threads {
             group.mask &= !mask;
             let together = match group.wait {
                 Wait::Convergence(barrier) => self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS][lane],
-                Wait::WarpSync => self.warpsync[lane],
+                Wait::WarpSync | Wait::Collective => self.warpsync[lane] & self.alive,
                 // The barriers of a block do not join threads.
                 _ => mask,
             };
             let same = |(other, known): &&mut (Mask, Group)| {
-                *other == together && known.pc == group.pc && known.wait == group.wait
+                let same_place = known.pc == group.pc || group.wait == Wait::Collective;
+                *other == together && same_place && known.wait == group.wait
             };
             match released.iter_mut().find(same) {
                 Some((_, known)) => {

@@ -71,7 +71,7 @@ fn shortens_to_normal(cx: &mut FnLower<'_, '_>, value: Operand, rounding: Rnd) -
     // 2^-126, and the least numbers that round up to it to nearest and away from zero.
     const EXACT: u64 = 0x3810_0000_0000_0000;
     const NEAREST: u64 = 0x380f_ffff_f000_0000;
-    const AWAY: u64 = 0x380f_ffff_e000_0000;
+    const AWAY: u64 = 0x380f_ffff_e000_0001;
     let bound = match rounding {
         Rnd::RN => ops::in_pair(cx, Wide::of_bits(NEAREST))?,
         Rnd::RZ => ops::in_pair(cx, Wide::of_bits(EXACT))?,

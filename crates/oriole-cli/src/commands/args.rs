@@ -469,7 +469,7 @@ pub(crate) struct FuzzArgs {
     #[arg(long, default_value = "sm_90", value_name = "TARGET,…")]
     pub(crate) arch: String,
     /// What kind of programs.
-    #[arg(long, value_enum, default_value_t = FuzzKind::Both)]
+    #[arg(long, value_enum, default_value_t = FuzzKind::All)]
     pub(crate) kind: FuzzKind,
     /// Only this optimisation level of our code [default: 0, 3, and in turn 1, 2, few registers, one phase left out].
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
@@ -591,9 +591,11 @@ pub(crate) enum FuzzKind {
     Kernels,
     /// Whole programs.
     Whole,
-    /// Both, in turn.
+    /// Warp operations under member masks that differ between lanes, worked out on the host too.
+    Masks,
+    /// All, in turn.
     #[default]
-    Both,
+    All,
 }
 
 /// Sides that can be left out.

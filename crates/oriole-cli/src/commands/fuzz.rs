@@ -96,7 +96,8 @@ impl From<FuzzKind> for Kinds {
         match kind {
             FuzzKind::Kernels => Kinds::Kernels,
             FuzzKind::Whole => Kinds::Whole,
-            FuzzKind::Both => Kinds::Both,
+            FuzzKind::Masks => Kinds::Masks,
+            FuzzKind::All => Kinds::All,
         }
     }
 }

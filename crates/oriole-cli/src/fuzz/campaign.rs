@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::generate::{self, Limits};
 use super::sides::{self, Build, Outcome, Plan, Side, Tools};
-use super::{print, program, shrink, whole};
+use super::{masks, print, program, shrink, whole};
 use oriole_codegen::{FastCompile, optional_passes};
 use oriole_cubin::Target;
 use rayon::prelude::*;
@@ -18,9 +18,11 @@ pub enum Kinds {
     Kernels,
     /// Whole programs.
     Whole,
+    /// Warp operations under member masks that differ between lanes.
+    Masks,
     /// One after the other.
     #[default]
-    Both,
+    All,
 }
 
 /// A campaign.
@@ -70,9 +72,13 @@ pub struct Finding {
 enum Program {
     Kernel(program::Program),
     Whole(whole::Tree),
+    Masks(masks::Tree),
 }
 
 type Outcomes = Vec<(Side, Outcome)>;
+
+/// The argument of programs that the host works out to which they write.
+const OUTPUT: usize = 1;
 
 /// A bound that is raised to what the ABI needs.
 const FEWEST_REGISTERS: u32 = 16;
@@ -98,14 +104,14 @@ pub fn without_phases(opt_level: u8) -> impl Iterator<Item = Build> {
 }
 
 impl Campaign {
-    /// `count` programs of both kinds of a seed for some targets, without ptxas.
+    /// `count` programs of all kinds of a seed for some targets, without ptxas.
     pub fn new(seed: u64, count: u64, targets: Vec<Target>) -> Campaign {
         Campaign {
             seed,
             first: 0,
             count,
             targets,
-            kinds: Kinds::Both,
+            kinds: Kinds::All,
             statements: 40,
             interpreter: true,
             builds: every_time(),
@@ -142,13 +148,16 @@ impl Campaign {
     fn program(&self, number: u64, name: &str) -> Program {
         let seed = self.stream(number);
         let target = self.target(number).sm;
-        let is_whole = match self.kinds {
-            Kinds::Kernels => false,
-            Kinds::Whole => true,
-            // Not by the number itself, so that each target gets both.
-            Kinds::Both => (number / self.targets.len() as u64).is_multiple_of(2),
+        // Not by the number itself, so that each target gets all.
+        let turn = [Kinds::Whole, Kinds::Kernels, Kinds::Whole, Kinds::Kernels, Kinds::Masks];
+        let kind = match self.kinds {
+            Kinds::All => turn[(number / self.targets.len() as u64 % turn.len() as u64) as usize],
+            one => one,
         };
-        if is_whole {
+        if kind == Kinds::Masks {
+            return Program::Masks(masks::tree(name, seed, self.target(number)));
+        }
+        if kind == Kinds::Whole {
             let judged = match self.ptxas_levels.iter().max() {
                 None => whole::Judged::Alone,
                 Some(0) => whole::Judged::ByPlain,
@@ -230,7 +239,7 @@ impl Campaign {
         let sides: Vec<Side> = outcomes
             .iter()
             .zip(&matter)
-            .filter(|((side, _), kind)| Some(*side) == right || !kind.ends_with(" runs"))
+            .filter(|((side, _), kind)| *side != Side::Host && (Some(*side) == right || !kind.ends_with(" runs")))
             .map(|((side, _), _)| *side)
             .collect();
         let is_refused =
@@ -262,12 +271,24 @@ fn run_one(program: &Program, target: Target, sides: &[Side], tools: &Tools) -> 
         let outcome = sides::run(*side, &ptx, target, std::slice::from_ref(&plan), tools).pop();
         (*side, outcome.unwrap_or_else(|| Outcome::Failed("it was not run".to_owned())))
     };
-    sides.iter().map(run).collect()
+    let host = program.expected().map(|words| {
+        (Side::Host, Outcome::Output(words.into_iter().flat_map(u32::to_le_bytes).collect()))
+    });
+    host.into_iter().chain(sides.iter().map(run)).collect()
 }
 
 impl Program {
+    /// The words that it writes, where the host has worked them out.
+    fn expected(&self) -> Option<Vec<u32>> {
+        match self {
+            Program::Masks(tree) => Some(tree.expected()),
+            Program::Kernel(_) | Program::Whole(_) => None,
+        }
+    }
+
     fn plan(&self) -> Plan {
         match self {
+            Program::Masks(tree) => tree.plan(),
             Program::Kernel(program) => program.plan(),
             Program::Whole(tree) => tree.plan(),
         }
@@ -284,6 +305,9 @@ impl Program {
                 let renamed = whole::Tree { name: "k".to_owned(), ..tree.clone() };
                 Program::Whole(whole::reduce(&renamed, |small| shows(&Program::Whole(small.clone()))))
             }
+            Program::Masks(tree) => {
+                Program::Masks(masks::reduce(&tree.renamed("k"), |small| shows(&Program::Masks(small.clone()))))
+            }
         }
     }
 }
@@ -293,6 +317,7 @@ fn module(programs: &[&Program], target: Target) -> String {
     let text = |program: &&Program| match program {
         Program::Kernel(program) => print::kernel(program),
         Program::Whole(tree) => tree.module(),
+        Program::Masks(tree) => tree.module(),
     };
     let texts: String = programs.iter().map(text).collect();
     format!(".version 9.0\n.target {target}\n.address_size 64\n{texts}")
@@ -304,7 +329,7 @@ fn as_case(program: &Program, target: Target) -> Case {
         notes: Vec::new(),
         targets: vec![target],
         plan: program.plan(),
-        expected: Vec::new(),
+        expected: program.expected().map(|words| (OUTPUT, words)).into_iter().collect(),
         except: Vec::new(),
         ptx: module(&[program], target),
     }

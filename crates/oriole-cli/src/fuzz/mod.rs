@@ -10,6 +10,7 @@ mod campaign;
 mod case;
 mod generate;
 mod lines;
+mod masks;
 mod print;
 mod program;
 mod shrink;

@@ -40,6 +40,8 @@ pub enum Outcome {
 /// Who executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
+    /// Arithmetic on the host, by the program's generator.
+    Host,
     /// The PTX interpreter.
     Interpreter,
     /// Oriole's code on the strict simulator, after `oriole check` of the cubin.
@@ -71,6 +73,7 @@ impl Side {
 impl Display for Side {
     fn fmt(&self, f: &mut Formatter<'_>) -> Formatted {
         match self {
+            Side::Host => f.write_str("host"),
             Side::Interpreter => f.write_str("interpreter"),
             Side::Ptxas(level) => write!(f, "ptxas-O{level}"),
             Side::Oriole(Build { opt_level, fast_compile, maxrregcount, without }) => {
@@ -130,6 +133,7 @@ pub(super) fn run(side: Side, ptx: &str, target: Target, plans: &[Plan], tools: 
 
 fn load(side: Side, ptx: &str, target: Target, tools: &Tools) -> Result<Engine, String> {
     match side {
+        Side::Host => Err("the host knows what a generator worked out, not a module".to_owned()),
         Side::Interpreter => interpreter(ptx),
         Side::Oriole(Build { opt_level, fast_compile, maxrregcount, without }) => {
             let options = CompileOptions {

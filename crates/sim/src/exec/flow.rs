@@ -30,7 +30,8 @@ pub(super) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
         Opcode::BSYNC => Flow::Converge(barrier(inst, Role::Bar)?, condition),
         Opcode::BREAK => Flow::Break(barrier(inst, Role::Bar)?, condition),
         Opcode::BMOV => barrier_move(inst)?,
-        Opcode::WARPSYNC => warp_sync(inst),
+        Opcode::WARPSYNC => warp_sync(inst, base)?,
+        Opcode::ENDCOLLECTIVE => Flow::EndCollective,
         Opcode::YIELD | Opcode::NANOSLEEP => Flow::Yield,
         Opcode::BAR => block_barrier(inst),
         Opcode::UCGABAR_ARV => Flow::ClusterArrive,
@@ -45,8 +46,7 @@ pub(super) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
         | Opcode::DEPBAR
         | Opcode::PMTRIG
         | Opcode::ACQBULK
-        | Opcode::PREEXIT
-        | Opcode::ENDCOLLECTIVE => return Ok(Some(Action::Nothing)),
+        | Opcode::PREEXIT => return Ok(Some(Action::Nothing)),
         _ => return Ok(None),
     };
     Ok(Some(Action::Flow(Box::new(flow))))
@@ -71,7 +71,11 @@ fn refuse_rare_forms(inst: &Inst) -> Result<(), Unsupported> {
 }
 
 fn branch(inst: &Inst, base: u64, lanes: PredSrc) -> Result<Flow, Unsupported> {
-    let mask = Src::of(inst, Role::Mask);
+    // The form of sm_70 and sm_75 names no threads: it means all.
+    let mask = match operand(inst, Role::Mask).value {
+        Value::None => MaskSrc::All,
+        _ => MaskSrc::Operand(Src::of(inst, Role::Mask)),
+    };
     let condition = match inst.get(Field::BRA_MODE) {
         BraMode::DIV => Condition::Divergent(mask),
         BraMode::CONV => Condition::Convergent(mask),
@@ -82,12 +86,15 @@ fn branch(inst: &Inst, base: u64, lanes: PredSrc) -> Result<Flow, Unsupported> {
     Ok(Flow::Branch { target: label(inst, base)?, condition })
 }
 
-fn warp_sync(inst: &Inst) -> Flow {
+fn warp_sync(inst: &Inst, base: u64) -> Result<Flow, Unsupported> {
     let mask = match operand(inst, Role::A).value {
         Value::None => MaskSrc::All,
         _ => MaskSrc::Operand(Src::of(inst, Role::A)),
     };
-    Flow::WarpSync { mask, exclusive: inst.get(Field::WARPSYNC_MODE) == WarpsyncMode::EXCLUSIVE }
+    Ok(match inst.get(Field::WARPSYNC_MODE) {
+        WarpsyncMode::COLLECTIVE => Flow::Collective { mask, target: label(inst, base)? },
+        mode => Flow::WarpSync { mask, exclusive: mode == WarpsyncMode::EXCLUSIVE },
+    })
 }
 
 fn block_barrier(inst: &Inst) -> Flow {

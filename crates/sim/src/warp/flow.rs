@@ -9,7 +9,6 @@ use crate::helper_lanes::HelperLanes;
 use crate::instruction::INSTRUCTION;
 use crate::lanes::{Mask, WARP, lanes_of};
 use crate::machine::Machine;
-use crate::operand::Src;
 use crate::syscall;
 use oriole_device::FaultKind;
 
@@ -58,11 +57,17 @@ impl Warp {
                 Ok(Next::Continue)
             }
             Flow::WarpSync { mask, exclusive } => {
-                let masks = match mask {
-                    MaskSrc::All => [Mask::MAX; WARP],
-                    MaskSrc::Operand(source) => source.bits(&self.state),
-                };
+                let masks = self.masks(mask);
                 self.threads.warp_sync(active, &masks, exclusive, next);
+                Ok(Next::Continue)
+            }
+            Flow::Collective { mask, target } => {
+                let masks = self.masks(mask);
+                self.threads.begin_collective(active, &masks, target, next);
+                Ok(Next::Continue)
+            }
+            Flow::EndCollective => {
+                self.threads.end_collective(active, next);
                 Ok(Next::Continue)
             }
             Flow::Yield => {
@@ -82,6 +87,14 @@ impl Warp {
                 self.change_sets(flow, active, group);
                 self.go_on(next)
             }
+        }
+    }
+
+    /// The mask of each lane.
+    fn masks(&self, mask: MaskSrc) -> [Mask; WARP] {
+        match mask {
+            MaskSrc::All => [Mask::MAX; WARP],
+            MaskSrc::Operand(source) => source.bits(&self.state),
         }
     }
 
@@ -138,8 +151,14 @@ impl Warp {
 
     /// The lanes that take a branch.
     fn taken(&self, condition: Condition, active: Mask, group: Mask) -> Mask {
-        let missing = |mask: Src| mask.int_scalar(&self.state) & self.threads.alive & !group != 0;
-        let all_if = |take: bool| if take { active } else { 0 };
+        let missing = |mask: MaskSrc| {
+            let named = match mask {
+                MaskSrc::All => Mask::MAX,
+                MaskSrc::Operand(source) => source.int_scalar(&self.state),
+            };
+            named & self.threads.alive & !active != 0
+        };
+        let all_if = |take: bool| if take { group } else { 0 };
         match condition {
             Condition::Lanes(predicate) => active & predicate.mask(&self.state),
             Condition::Any => group,

@@ -1,0 +1,112 @@
+//! Who runs the kernels: the interpreter, our code, ptxas's code.
+
+use crate::kernel::Kernel;
+use oriole_codegen::CompileOptions;
+use oriole_cubin::{Cubin, Target};
+use oriole_device::{Launch, Memory};
+use oriole_interp::Interpreter;
+use oriole_sim::{Options, Simulator};
+use std::fmt::{Display, Formatter};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Instructions of a warp after which a kernel counts as running for ever.
+const MAX_INSTRUCTIONS: u64 = 10_000_000;
+
+/// One way to run PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// The PTX interpreter.
+    Interpreter,
+    /// Our code of that level on the strict simulator.
+    Oriole(u8),
+    /// ptxas's code of that level on the simulator.
+    Ptxas(PathBuf, u8),
+}
+
+impl Display for Engine {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Engine::Interpreter => f.write_str("interpreter"),
+            Engine::Oriole(level) => write!(f, "-O{level}"),
+            Engine::Ptxas(_, level) => write!(f, "ptxas -O{level}"),
+        }
+    }
+}
+
+/// What each kernel wrote, or why it stopped.
+pub type Outputs = Vec<Result<Vec<u8>, String>>;
+
+/// The directives that open a module.
+#[must_use]
+pub fn header(target: Target) -> String {
+    format!(".version 9.0\n.target {target}\n.address_size 64\n")
+}
+
+/// Launches each kernel of a module.
+///
+/// # Errors
+/// The module is not compiled or loaded; why.
+pub fn run(engine: &Engine, target: Target, kernels: &[&Kernel]) -> Result<Outputs, String> {
+    let text: String =
+        std::iter::once(header(target)).chain(kernels.iter().map(|kernel| kernel.text.clone())).collect();
+    match engine {
+        Engine::Interpreter => {
+            let module = oriole_ptx::load(&text).map_err(|errors| said(&text, &errors))?;
+            let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS, ..Default::default() };
+            let interpreter = Interpreter::new(&module, options).map_err(|error| error.to_string())?;
+            Ok(outputs(kernels, |name, launch, memory| {
+                interpreter.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())
+            }))
+        }
+        Engine::Oriole(opt_level) => {
+            let options = CompileOptions { target: Some(target), opt_level: *opt_level, ..CompileOptions::default() };
+            let compiled = oriole_codegen::compile(&text, &options).map_err(|error| error.to_string())?;
+            simulated(&compiled.cubin, true, kernels)
+        }
+        Engine::Ptxas(tool, level) => simulated(&assemble(tool, &text, target, *level)?, false, kernels),
+    }
+}
+
+/// The first error of a text, with its line.
+fn said(text: &str, errors: &[oriole_ptx::diag::Diagnostic]) -> String {
+    errors.first().map_or_else(String::new, |error| {
+        let line = text[..error.span.start as usize].rsplit('\n').next().unwrap_or_default();
+        let rest = text[error.span.start as usize..].lines().next().unwrap_or_default();
+        format!("{}: {line}{rest}", error.message)
+    })
+}
+
+fn simulated(cubin: &[u8], strict: bool, kernels: &[&Kernel]) -> Result<Outputs, String> {
+    let cubin = Cubin::parse(cubin).map_err(|error| error.to_string())?;
+    let options = Options { strict, max_instructions: MAX_INSTRUCTIONS, threads: 1, ..Options::default() };
+    let simulator = Simulator::new(&cubin, options).map_err(|error| error.to_string())?;
+    Ok(outputs(kernels, |name, launch, memory| {
+        simulator.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())
+    }))
+}
+
+fn outputs(kernels: &[&Kernel], run: impl Fn(&str, &Launch, &mut Memory) -> Result<(), String>) -> Outputs {
+    let output = |kernel: &&Kernel| {
+        let (launch, mut memory, out) = kernel.launch();
+        run(&kernel.name, &launch, &mut memory)?;
+        memory.read(out, kernel.output()).ok_or_else(|| "the output is not there".to_owned())
+    };
+    kernels.iter().map(output).collect()
+}
+
+/// ptxas's cubin of a module.
+fn assemble(tool: &Path, ptx: &str, target: Target, level: u8) -> Result<Vec<u8>, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&source, ptx).map_err(|error| error.to_string())?;
+    let mut command = Command::new(tool);
+    command.arg("-arch").arg(target.to_string()).arg(format!("-O{level}")).arg(&source).arg("-o").arg(&cubin);
+    let done = command.output().map_err(|error| format!("{}: {error}", tool.display()))?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        let first = said.lines().next().unwrap_or_default();
+        return Err(format!("ptxas: {}", first.rsplit_once("k.ptx, ").map_or(first, |(_, why)| why)));
+    }
+    std::fs::read(&cubin).map_err(|error| error.to_string())
+}

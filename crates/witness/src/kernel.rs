@@ -1,0 +1,264 @@
+//! PTX and launches made of forms and programs.
+
+use crate::field::{Field, Type, layout};
+use crate::table::{Case, Form, Program};
+use crate::value::Value;
+use oriole_device::{Launch, Memory};
+use std::fmt::Write;
+
+/// A kernel, its launch, and what has to stand in the output.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The kernel's name.
+    pub name: String,
+    /// Its PTX.
+    pub text: String,
+    /// What each place of the output may hold.
+    pub checks: Vec<Check>,
+    /// The launch, but for its parameters.
+    shape: Launch,
+    /// The bytes of the input.
+    input: Vec<u8>,
+    /// Whether the input is the first parameter itself, not a buffer that it points to.
+    by_value: bool,
+    /// Bytes of the output.
+    output: usize,
+}
+
+/// One result.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Its place in the output.
+    at: usize,
+    /// What it is.
+    kind: Type,
+    /// What it may be.
+    expected: Value,
+    /// Which one it is.
+    label: String,
+}
+
+/// Where the operands of a form come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operands {
+    /// Registers that differ between the threads: each thread has a row.
+    Registers,
+    /// One thread computes these rows, one behind the other. Of a row each operand is a constant of the code, or a kernel parameter;
+    /// which ones goes round from row to row.
+    Constants {
+        /// The first row.
+        first: usize,
+        /// Each how many-th row.
+        step: usize,
+    },
+}
+
+/// Rows that stand in one kernel of constants: their code is long.
+const CONSTANT_ROWS: usize = 12;
+
+impl Kernel {
+    /// A kernel of the text `code` of a form; none if there is no such row.
+    #[must_use]
+    pub fn of_form(form: &Form, code: &str, operands: Operands, name: &str) -> Option<Kernel> {
+        let count = form.rows.values.len();
+        let rows: Vec<usize> = match operands {
+            Operands::Registers => (0..count).collect(),
+            Operands::Constants { first, step } => (first..count).step_by(step).take(CONSTANT_ROWS).collect(),
+        };
+        let (_, stride) = layout(&form.rows.fields);
+        let input = rows.iter().flat_map(|row| cells(&form.rows.fields, &form.rows.values[*row])).collect();
+        let text = match operands {
+            Operands::Registers => by_thread(form, code, name),
+            Operands::Constants { .. } => by_constants(form, code, name, &rows, stride),
+        };
+        let (places, bytes) = layout(&form.outputs);
+        let checks = rows.iter().enumerate().flat_map(|(at, row)| {
+            let results = form.outputs.iter().zip(&places).zip(&form.expected[*row]);
+            results.map(move |((field, place), expected)| Check {
+                at: at * bytes + place,
+                kind: field.kind,
+                expected: expected.clone(),
+                label: format!("row {row}, {} of {}", field.name, shown(form, *row)),
+            })
+        });
+        let threads = if operands == Operands::Registers { count as u32 } else { 1 };
+        let by_value = operands != Operands::Registers;
+        let shape = Launch { block: [threads, 1, 1], ..Launch::default() };
+        let checks = checks.collect();
+        (!rows.is_empty()).then(|| Kernel {
+            name: name.to_owned(),
+            text,
+            checks,
+            shape,
+            input,
+            by_value,
+            output: bytes * rows.len(),
+        })
+    }
+
+    /// The kernel of a program and the launch of a case.
+    #[must_use]
+    pub fn of_program(program: &Program, case: &Case) -> Kernel {
+        let [grid, block, cluster] = program.shape;
+        let (kind, values) = &case.output;
+        let check = |(number, expected): (usize, &Value)| Check {
+            at: number * kind.bytes(),
+            kind: *kind,
+            expected: expected.clone(),
+            label: format!("{}, element {number}", case.name),
+        };
+        let (element, elements) = &case.input;
+        Kernel {
+            name: "k".to_owned(),
+            text: program.code.clone(),
+            checks: values.iter().enumerate().map(check).collect(),
+            shape: Launch { grid, block, cluster, shared_bytes: program.shared, ..Launch::default() },
+            input: elements.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(element.bytes())).collect(),
+            by_value: false,
+            output: values.len() * kind.bytes(),
+        }
+    }
+
+    /// The launch and its memory, and where the output stands.
+    pub(crate) fn launch(&self) -> (Launch, Memory, u64) {
+        let mut memory = Memory::new();
+        let mut params = match self.by_value {
+            true => self.input.clone(),
+            false => memory.allocate_with("in", &self.input).to_le_bytes().to_vec(),
+        };
+        let out = memory.allocate("out", self.output as u64);
+        params.extend(out.to_le_bytes());
+        (Launch { params, ..self.shape.clone() }, memory, out)
+    }
+
+    /// Bytes of the output.
+    pub(crate) fn output(&self) -> u64 {
+        self.output as u64
+    }
+
+    /// The results that are not as they should be, a line each.
+    #[must_use]
+    pub fn faults(&self, output: &[u8]) -> Vec<String> {
+        let fault = |check: &Check| {
+            let got =
+                (0..check.kind.bytes()).fold(0, |bits, byte| bits | u128::from(output[check.at + byte]) << (8 * byte));
+            let right = check.expected.allows(check.kind, got);
+            (!right).then(|| format!("{}: got {got:#x}, expected {}", check.label, check.expected))
+        };
+        self.checks.iter().filter_map(fault).collect()
+    }
+}
+
+/// The operands of a row, by name.
+fn shown(form: &Form, row: usize) -> String {
+    let values = form.rows.fields.iter().zip(&form.rows.values[row]);
+    values.map(|(field, bits)| format!("{}={bits:#x}", field.name)).collect::<Vec<_>>().join(" ")
+}
+
+/// A row as memory has it. Above a value that is narrower than its cell stands its complement, which must not matter.
+fn cells(fields: &[Field], values: &[u128]) -> Vec<u8> {
+    let (places, stride) = layout(fields);
+    let mut bytes = vec![0; stride];
+    for ((field, at), value) in fields.iter().zip(places).zip(values) {
+        let cell = &mut bytes[at..at + field.kind.cell()];
+        let own = value.to_le_bytes();
+        for (number, byte) in cell.iter_mut().enumerate() {
+            *byte = if number < field.kind.bytes() { own[number] } else { !own[number % field.kind.bytes()] };
+        }
+    }
+    bytes
+}
+
+/// Declarations of the registers of a form.
+fn registers(form: &Form) -> String {
+    let declare = |field: &Field| format!(".reg .{} {};", field.kind.register(), field.name);
+    let mut outputs: Vec<&Field> = form.outputs.iter().collect();
+    outputs.retain(|output| !form.rows.fields.iter().any(|input| input.name == output.name));
+    form.rows.fields.iter().chain(outputs).map(declare).collect::<Vec<_>>().join(" ")
+}
+
+fn by_thread(form: &Form, code: &str, name: &str) -> String {
+    let (places, stride) = layout(&form.rows.fields);
+    let (_, out_stride) = layout(&form.outputs);
+    let mut text = format!(".visible .entry {name}(.param .u64 in, .param .u64 out)\n{{\n");
+    text += ".reg .b64 %in, %out; .reg .b32 %row, %w; .reg .b16 %high;\n";
+    text += "ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %row, %tid.x;\n";
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "mad.wide.u32 %in, %row, {stride}, %in; mad.wide.u32 %out, %row, {out_stride}, %out;");
+    let _ = writeln!(text, "{{ {}", registers(form));
+    for (field, at) in form.rows.fields.iter().zip(places) {
+        text += &load(field, "global", &format!("%in+{at}"), true);
+    }
+    text += &format!("{{\n{code}\n}}\n{}}}\nret;\n}}\n", stores(form, 0));
+    text
+}
+
+fn by_constants(form: &Form, code: &str, name: &str, rows: &[usize], stride: usize) -> String {
+    let (places, _) = layout(&form.rows.fields);
+    let (_, out_stride) = layout(&form.outputs);
+    let bytes = rows.len() * stride;
+    let mut text = format!(".visible .entry {name}(.param .align 16 .b8 in[{bytes}], .param .u64 out)\n{{\n");
+    text += ".reg .b64 %out; .reg .b32 %w; .reg .b16 %high;\nld.param.u64 %out, [out];\n";
+    for (number, row) in rows.iter().enumerate() {
+        let _ = writeln!(text, "{{ {}", registers(form));
+        let operands = form.rows.fields.iter().zip(&places).zip(&form.rows.values[*row]);
+        for (operand, ((field, at), value)) in operands.enumerate() {
+            text += &match is_constant(*row, operand, form.rows.fields.len()) {
+                true => constant(field, *value),
+                false => load(field, "param", &format!("in+{}", number * stride + at), false),
+            };
+        }
+        text += &format!("{{\n{code}\n}}\n{}}}\n", stores(form, number * out_stride));
+    }
+    text + "ret;\n}\n"
+}
+
+/// Whether the operand is a constant of the code in this row: all are, or one is, or all but one, in turn.
+fn is_constant(row: usize, operand: usize, count: usize) -> bool {
+    match row % (2 * count + 1) {
+        0 => true,
+        alone if alone <= count => operand == alone - 1,
+        other => operand != other - count - 1,
+    }
+}
+
+/// Brings an operand into its register, as a word with whatever is above it or alone.
+fn load(field: &Field, space: &str, place: &str, as_word: bool) -> String {
+    let name = &field.name;
+    match field.kind {
+        Type::Predicate => format!("ld.{space}.b32 %w, [{place}]; and.b32 %w, %w, 1; setp.ne.b32 {name}, %w, 0;\n"),
+        Type::Bits { width: 16, .. } if as_word => {
+            format!("ld.{space}.b32 %w, [{place}]; mov.b32 {{{name}, %high}}, %w;\n")
+        }
+        kind => format!("ld.{space}.{} {name}, [{place}];\n", kind.access()),
+    }
+}
+
+fn constant(field: &Field, value: u128) -> String {
+    let name = &field.name;
+    match field.kind {
+        Type::Predicate => format!("mov.b32 %w, {value}; setp.ne.b32 {name}, %w, 0;\n"),
+        Type::Bits { width: 128, .. } => {
+            let halves = [value as u64, (value >> 64) as u64];
+            let words = format!("mov.b64 %lo, {:#x}; mov.b64 %hi, {:#x};", halves[0], halves[1]);
+            format!("{{ .reg .b64 %lo, %hi; {words} mov.b128 {name}, {{%lo, %hi}}; }}\n")
+        }
+        Type::Bits { width: 8, signed, .. } => {
+            let value = if signed { i64::from(value as u8 as i8) } else { value as i64 };
+            format!("mov.b16 {name}, {value};\n")
+        }
+        Type::Bits { width, .. } => format!("mov.b{width} {name}, {value:#x};\n"),
+    }
+}
+
+fn stores(form: &Form, offset: usize) -> String {
+    let (places, _) = layout(&form.outputs);
+    let store = |(field, at): (&Field, usize)| {
+        let (name, place) = (&field.name, format!("[%out+{}]", offset + at));
+        match field.kind {
+            Type::Predicate => format!("selp.b32 %w, 1, 0, {name}; st.global.b32 {place}, %w;\n"),
+            kind => format!("st.global.b{} {place}, {name};\n", 8 * kind.bytes()),
+        }
+    };
+    form.outputs.iter().zip(places).map(store).collect()
+}

@@ -1,0 +1,5 @@
+//! All tests of the crate, in one program.
+
+mod coverage;
+mod regenerate;
+mod tables;

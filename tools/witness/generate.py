@@ -1,0 +1,17 @@
+#!/usr/bin/env python3
+"""Writes all tables: `generate.py FOLDER`, which is tests/witness. The README says what it needs."""
+
+import importlib
+import sys
+
+CHAPTERS = ["integer", "float", "half", "approximate", "compare", "logic", "convert", "video", "data", "warp", "atomics", "control"]
+
+
+def main():
+    for chapter in CHAPTERS:
+        for table in importlib.import_module(chapter).tables():
+            table.write(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()
