@@ -11,7 +11,7 @@ HEAD = (
     "ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %lane, %tid.x;"
 )
 # Waits until the phase of the barrier at `bar` is over.
-WAIT = "WAIT:\nmbarrier.test_wait.parity.shared::cta.b64 %p3, [bar], 0;\n@!%p3 bra WAIT;"
+WAIT = "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 0;\n@!%p3 bra WAIT;"
 
 
 def kernel(variables, body):
@@ -46,6 +46,35 @@ def single(table):
             table.program(name, code, [("bytes", "b32", words(memory), "b32", words(result))], ["block 32"], "sm_80")
 
 
+def counted(table):
+    """`cp.async.mbarrier.arrive`: an arrival when the copies are done; `cp.async.wait_all`."""
+    source = random.Random(84)
+    table.section("9.7.13.15.15 cp.async.mbarrier.arrive")
+    data = [source.randrange(1 << 32) for _ in range(32)]
+    for more, awaited in ((".noinc", 32), ("", 32)):
+        # Without .noinc an arrival adds one that is awaited, so that the lanes have to arrive themselves too.
+        own = "" if more else "mbarrier.arrive.shared::cta.b64 %d2, [bar];"
+        body = (
+            f"mov.u32 %r5, {awaited}; setp.ne.u32 %p0, %lane, 0; @!%p0 mbarrier.init.shared::cta.b64 [bar], %r5; bar.sync 0;\n"
+            "mov.u32 %at, land; mad.lo.u32 %at, %lane, 4, %at; mad.wide.u32 %d0, %lane, 4, %in; mad.wide.u32 %d1, %lane, 4, %out;\n"
+            f"cp.async.ca.shared.global [%at], [%d0], 4; cp.async.mbarrier.arrive{more}.shared::cta.b64 [bar]; {own}\n"
+            f"{WAIT.replace('try_wait', 'test_wait')}\nld.shared.b32 %r1, [%at]; st.global.b32 [%d1], %r1; cp.async.wait_all;"
+        )
+        table.program(f"cp.async.mbarrier.arrive{more}", kernel(".shared .align 16 .b8 land[128]; .shared .align 8 .b64 bar;", body), [("words", "b32", data, "b32", data)], ["block 32"], "sm_80")
+
+
+def zeros(table):
+    """`st.bulk`: zeros, a multiple of eight bytes."""
+    table.section("9.7.9.13 st.bulk")
+    for size in (8, 64, 128):
+        body = (
+            "mov.u32 %at, land; mad.lo.u32 %at, %lane, 4, %at; mov.u32 %r1, -1; st.shared.b32 [%at], %r1; bar.sync 0;\n"
+            f"{ONE}\nmov.u64 %d0, {size}; mov.u32 %r6, land; st.bulk.weak.shared::cta [%r6], %d0, 0;\nDONE:\nbar.sync 0; ld.shared.b32 %r1, [%at]; mad.wide.u32 %d1, %lane, 4, %out; st.global.b32 [%d1], %r1;"
+        )
+        expected = [0 if 4 * n < size else 0xFFFFFFFF for n in range(32)]
+        table.program(f"st.bulk {size}", kernel(".shared .align 16 .b8 land[128];", body), [("ones", "b32", [0], "b32", expected)], ["block 32"], "sm_100")
+
+
 ONE = "setp.ne.u32 %p0, %lane, 0; @%p0 bra DONE;"
 
 
@@ -59,7 +88,7 @@ def bulk(table):
     clear = "mov.u32 %at, land; mad.lo.u32 %at, %lane, 4, %at; mov.u32 %r1, 0xeeeeeeee; st.shared.b32 [%at], %r1; bar.sync 0;"
     for size in (16, 48, 256):
         body = f"{clear}\n{ONE}\n{begin.format(size=size)}\n" + (
-            f"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [land], [%in], {size}, [bar];\n{WAIT}\nDONE:\nbar.sync 0;\n{read}"
+            f"cp.async.bulk.prefetch.L2.global [%in], {size};\ncp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [land], [%in], {size}, [bar];\n{WAIT}\nDONE:\nbar.sync 0;\n{read}"
         )
         result = [memory[n] if n < size else 0xEE for n in range(256)]
         table.program(f"cp.async.bulk in {size}", kernel(variables, body), [("bytes", "b32", words(memory), "b32", words(result))], ["block 64"], "sm_90")
@@ -150,11 +179,10 @@ def barriers(table):
         steps.append(text)
         look("%d0", (pending, over))
     # Parities of the phases: after three of them the fourth is at work.
-    for parity, over in ((0, 1), (1, 0)):
-        pass
     for parity in (0, 1):
         steps.append(f"mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], {parity}; selp.u32 %r2, 1, 0, %p1; st.global.v2.b32 [%out+{8 * len(expected)}], {{%r2, %r2}};")
         expected.append(((1, 1), (0, 0))[parity])
+    steps.append("mbarrier.inval.shared::cta.b64 [bar];")
     body = f"{ONE}\n" + "\n".join(steps) + "\nDONE:"
     results = [value for pair in expected for value in pair]
     table.program("arrivals and phases", kernel(".shared .align 8 .b64 bar;", body), [("steps", "b32", [0], "b32", results)], ["block 32"], "sm_80")
@@ -181,7 +209,7 @@ def barriers(table):
 def clusters(table):
     """Shared memory of other blocks: `mapa`, loads, `st.async`, `red.async`, and who is who."""
     source = random.Random(83)
-    table.section("9.7.9.14 mapa, 10.x special registers of clusters")
+    table.section("9.7.9.14 mapa, getctarank, barrier.cluster")
     join = "barrier.cluster.arrive; barrier.cluster.wait;"
     # 8 blocks in clusters of (2, 2, 1): who is who.
     registers = ["cluster_ctaid.x", "cluster_ctaid.y", "cluster_ctarank", "cluster_nctarank", "clusterid.x", "clusterid.y", "nclusterid.x", "is_explicit_cluster"]
@@ -231,7 +259,7 @@ def clusters(table):
 
 
 def tables():
-    for name, *parts in (("copies", single, bulk), ("reductions", reduce), ("barriers", barriers), ("clusters", clusters)):
+    for name, *parts in (("copies", single, counted, bulk, zeros), ("reductions", reduce), ("barriers", barriers), ("clusters", clusters)):
         table = Table(f"async/{name}", "copies.py")
         for part in parts:
             part(table)

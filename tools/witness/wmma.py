@@ -44,14 +44,13 @@ def program(table, shape, dims, kinds, orders, registers, needs, name_more="", s
         mma = f"{dt}.{ct}"
     else:
         mma = f"{dt}.{at}.{bt}.{ct}"
-    head = f"wmma.mma{name_more}.sync.aligned.{a_order}.{b_order}.{shape}" if name_more else f"wmma.mma.sync.aligned.{a_order}.{b_order}.{shape}"
+    head = f"wmma.mma{name_more}.sync.aligned.{a_order}.{b_order}.{shape}"
     rounding = ".rn" if at == "f64" else ""
-    sub = ".x" if False else ""
     lines = [
         f"{ABI} {{",
         f".reg .{wide} %a<{ra}>, %b<{rb}>, %c<{rc}>, %d<{rd}>; .reg .b64 %from, %to, %p;",
         "ld.param.u64 %from, [in]; ld.param.u64 %to, [out];",
-        f"wmma.load.a.sync.aligned.{a_order}.{shape}{sub}.global.{at} {vector('a', ra)}, [%from], {stride(a_order, m, k)};",
+        f"wmma.load.a.sync.aligned.{a_order}.{shape}.global.{at} {vector('a', ra)}, [%from], {stride(a_order, m, k)};",
         f"add.u64 %p, %from, {4 * len(parts[0])};",
         f"wmma.load.b.sync.aligned.{b_order}.{shape}.global.{bt} {vector('b', rb)}, [%p], {stride(b_order, k, n)};",
         f"add.u64 %p, %p, {4 * len(parts[1])};",

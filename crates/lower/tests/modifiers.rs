@@ -49,7 +49,7 @@ fn module(statement: &Statement, other: Option<&Statement>, target: &str) -> Str
     let registers: String = sources.union(&results).map(|register| declared(register.as_str())).collect();
     let mut text = format!(
         ".version 9.0\n.target {target}\n.address_size 64\n.global .texref g_tex;\n.global .surfref g_surf;\n\
-         .global .samplerref g_samp;\n.shared .align 1024 .b8 g_shared[4096];\n\
+         .shared .align 1024 .b8 g_shared[4096];\n\
          .visible .entry k(.param .b64 in) {{\n.reg .b64 %at, %low, %high;.reg .b32 %truth;{registers}\n\
          ld.param.b64 %at,[in];\n"
     );
