@@ -71,7 +71,8 @@ def tables():
     orders = [("row", "col", "row", "col"), ("col", "row", "col", "row"), ("row", "row", "col", "col"), ("col", "col", "row", "row")]
     for number, (shape, dims) in enumerate(SHAPES.items()):
         turn = orders[number:] + orders[:number]
-        for (c, d), order in zip((("f16", "f16"), ("f32", "f32"), ("f16", "f32"), ("f32", "f16")), turn):
+        sums = (("f16", "f16"), ("f32", "f32"), ("f16", "f32"), ("f32", "f16"))
+        for (c, d), order in list(zip(sums, turn))[number and 1 :: number and 2 or 1]:
             count = lambda kind: 4 if kind == "f16" else 8
             program(table, shape, dims, ("f16", "f16", c, d), order, (8, 8, count(c), count(d)), "sm_75", source=source)
         for kind, order in zip(("bf16", "s8", "u8"), turn):
