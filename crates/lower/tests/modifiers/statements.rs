@@ -339,6 +339,7 @@ impl Operands<'_> {
             "S" if self.space(0).is_some_and(is_shared) => format!("[g_shared+{}]", 16 * self.number),
             "S2" if self.space(1).is_some_and(is_shared) => format!("[g_shared+{}]", 16 * self.number),
             "S" if self.space(0) == Some("param") => "[in]".to_owned(),
+            "S" if self.space(0).is_some_and(|space| space.starts_with("param::")) => return None,
             _ => format!("[{}]", self.register("b64", first, false)?),
         })
     }
@@ -348,7 +349,17 @@ impl Operands<'_> {
     }
 
     fn space(&self, n: usize) -> Option<&str> {
-        const SPACES: [&str; 7] = ["global", "shared", "shared::cta", "shared::cluster", "local", "const", "param"];
+        const SPACES: [&str; 9] = [
+            "global",
+            "shared",
+            "shared::cta",
+            "shared::cluster",
+            "local",
+            "const",
+            "param",
+            "param::func",
+            "param::entry",
+        ];
         self.words.iter().map(String::as_str).filter(|word| SPACES.contains(word)).nth(n)
     }
 }

@@ -271,9 +271,9 @@ fn run_one(program: &Program, target: Target, sides: &[Side], tools: &Tools) -> 
         let outcome = sides::run(*side, &ptx, target, std::slice::from_ref(&plan), tools).pop();
         (*side, outcome.unwrap_or_else(|| Outcome::Failed("it was not run".to_owned())))
     };
-    let host = program.expected().map(|words| {
-        (Side::Host, Outcome::Output(words.into_iter().flat_map(u32::to_le_bytes).collect()))
-    });
+    let host = program
+        .expected()
+        .map(|words| (Side::Host, Outcome::Output(words.into_iter().flat_map(u32::to_le_bytes).collect())));
     host.into_iter().chain(sides.iter().map(run)).collect()
 }
 

@@ -78,7 +78,8 @@ impl Warp<'_> {
             Statement::Loop { count, body } => {
                 let counts = self.words.map(|words| words[*count] & COUNT_MASK);
                 for round in 0..COUNT_MASK {
-                    let more = lanes_of(here).filter(|lane| counts[*lane] > round).fold(0, |mask, lane| mask | 1 << lane);
+                    let more =
+                        lanes_of(here).filter(|lane| counts[*lane] > round).fold(0, |mask, lane| mask | 1 << lane);
                     self.run(body, more & self.live);
                 }
             }
@@ -110,7 +111,9 @@ impl Warp<'_> {
         };
         match mask {
             Mask::Here | Mask::Constant => [here; LANES],
-            Mask::Tile(size) => std::array::from_fn(|lane| of_lane(lane, &|other| other / size as usize == lane / size as usize)),
+            Mask::Tile(size) => {
+                std::array::from_fn(|lane| of_lane(lane, &|other| other / size as usize == lane / size as usize))
+            }
             Mask::Label { word, bits } => {
                 let label = |lane: usize| self.words[lane][word] & ((1 << bits) - 1);
                 std::array::from_fn(|lane| of_lane(lane, &|other| label(other) == label(lane)))
@@ -147,7 +150,8 @@ impl Warp<'_> {
 
 /// What a lane gets of the members' values.
 fn outcome(op: Op, lane: usize, members: u32, low: &[u32; LANES], high: &[u32; LANES]) -> u32 {
-    let those = |holds: &dyn Fn(usize) -> bool| lanes_of(members).filter(|at| holds(*at)).fold(0u32, |mask, at| mask | 1 << at);
+    let those =
+        |holds: &dyn Fn(usize) -> bool| lanes_of(members).filter(|at| holds(*at)).fold(0u32, |mask, at| mask | 1 << at);
     let is_same = |wide: bool, other: usize| low[other] == low[lane] && (!wide || high[other] == high[lane]);
     let ballot = those(&|at| low[at] & 1 == 1);
     let of_member = |at: usize| if members >> at & 1 == 1 { low[at] } else { low[lane] };
@@ -163,7 +167,13 @@ fn outcome(op: Op, lane: usize, members: u32, low: &[u32; LANES], high: &[u32; L
             if pred { u32::from(all) } else { members * u32::from(all) }
         }
         Op::Reduce(op) => reduced(op, lanes_of(members).map(|at| low[at])),
-        Op::Elect { pred } => if pred { u32::from(first == lane) } else { first as u32 },
+        Op::Elect { pred } => {
+            if pred {
+                u32::from(first == lane)
+            } else {
+                first as u32
+            }
+        }
         Op::Index { last: false } | Op::Memory => low[first],
         Op::Index { last: true } => low[lanes_of(members).last().unwrap_or(lane)],
         Op::Shift { up: true, by } => lane.checked_sub(by as usize).map_or(low[lane], of_member),
@@ -178,7 +188,9 @@ fn reduced(op: &str, values: impl Iterator<Item = u32> + Clone) -> u32 {
     let least = |sign: f32| {
         let key = |value: &f32| (sign * value).to_bits() as i32;
         // Numbers alone are compared, in the order of their bits with the sign: -0 is below +0.
-        let order = |value: &f32| if key(value) < 0 { i64::from(key(value) & i32::MAX).wrapping_neg() - 1 } else { i64::from(key(value)) };
+        let order = |value: &f32| {
+            if key(value) < 0 { i64::from(key(value) & i32::MAX).wrapping_neg() - 1 } else { i64::from(key(value)) }
+        };
         floats().filter(|value| !value.is_nan()).min_by_key(order).map_or(0x7fff_ffff, f32::to_bits)
     };
     let found = match op {

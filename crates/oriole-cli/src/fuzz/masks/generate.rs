@@ -68,9 +68,15 @@ impl Generator {
                 then: self.body(depth + 1, repeats),
                 otherwise: if self.rng.bool() { self.body(depth + 1, repeats) } else { Vec::new() },
             },
-            6 if depth < DEEPEST && !repeats => Statement::Loop { count: self.word(), body: self.body(depth + 1, true) },
-            7 if self.rng.bool() => Statement::Exit(Condition::Word { word: self.word(), bit: self.rng.u32(..u32::BITS) }),
-            8 | 9 => Statement::Exchange { exchange: self.exchange(repeats), guard: Some(self.condition()), call: false },
+            6 if depth < DEEPEST && !repeats => {
+                Statement::Loop { count: self.word(), body: self.body(depth + 1, true) }
+            }
+            7 if self.rng.bool() => {
+                Statement::Exit(Condition::Word { word: self.word(), bit: self.rng.u32(..u32::BITS) })
+            }
+            8 | 9 => {
+                Statement::Exchange { exchange: self.exchange(repeats), guard: Some(self.condition()), call: false }
+            }
             10 | 11 => Statement::Exchange { exchange: self.exchange(repeats), guard: None, call: true },
             _ => Statement::Exchange { exchange: self.exchange(repeats), guard: None, call: false },
         }

@@ -30,7 +30,8 @@ impl Tree {
             visit(&self.body, &mut |statement| found |= statement.exchange().is_some_and(|e| e.op == Op::Memory));
             found
         };
-        let shared = if uses_memory { format!(".shared .b32 {name}_shared[{}];\n", self.threads) } else { String::new() };
+        let shared =
+            if uses_memory { format!(".shared .b32 {name}_shared[{}];\n", self.threads) } else { String::new() };
         format!(
             "{shared}{functions}.visible .entry {name}(.param .u64 in, .param .u64 out)\n{{\n\
              .reg .b64 %in, %out, %a; .reg .b32 %w<{WORDS}>, %h<{deepest}>, %c<{deepest}>, %b, %m, %r, %s, %z, %n, %lane; \

@@ -6,9 +6,9 @@ use super::tree::{LANES, Mask, Statement, Tree};
 pub(in crate::fuzz) fn reduce(tree: &Tree, shows: impl Fn(&Tree) -> bool) -> Tree {
     let mut best = tree.clone();
     loop {
-        let candidates = fewer_threads(&best).into_iter().chain(
-            smaller_bodies(&best.body).into_iter().map(|body| Tree { body, ..best.clone() }),
-        );
+        let candidates = fewer_threads(&best)
+            .into_iter()
+            .chain(smaller_bodies(&best.body).into_iter().map(|body| Tree { body, ..best.clone() }));
         let Some(better) = candidates.filter(|candidate| *candidate != best).find(&shows) else { return best };
         best = better;
     }

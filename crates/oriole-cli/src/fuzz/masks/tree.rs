@@ -45,17 +45,29 @@ pub(super) enum Op {
     Ballot,
     /// `all`, `any`, `uni`.
     Vote(&'static str),
-    MatchAny { wide: bool },
+    MatchAny {
+        wide: bool,
+    },
     /// The mask, or with `pred` the predicate.
-    MatchAll { wide: bool, pred: bool },
+    MatchAll {
+        wide: bool,
+        pred: bool,
+    },
     /// `redux.sync` of an operation and a type.
     Reduce(&'static str),
     /// The leader's number, or with `pred` whether the lane is it.
-    Elect { pred: bool },
+    Elect {
+        pred: bool,
+    },
     /// `shfl.idx` of the first or of the last member.
-    Index { last: bool },
+    Index {
+        last: bool,
+    },
     /// `shfl.up` or `shfl.down` by so many lanes.
-    Shift { up: bool, by: u32 },
+    Shift {
+        up: bool,
+        by: u32,
+    },
     /// `shfl.bfly`.
     Butterfly(u32),
     /// Through shared memory, from the first member, between two `bar.warp.sync`.
@@ -77,13 +89,32 @@ pub(super) struct Exchange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Statement {
     /// `to = to * MIX + (from ^ constant)`
-    Mix { to: usize, from: usize, constant: u32 },
+    Mix {
+        to: usize,
+        from: usize,
+        constant: u32,
+    },
     /// An exchange, perhaps under a guard, perhaps in a function.
-    Exchange { exchange: Exchange, guard: Option<Condition>, call: bool },
+    Exchange {
+        exchange: Exchange,
+        guard: Option<Condition>,
+        call: bool,
+    },
     /// One exchange of lanes that stand in two arms: where the condition holds they bring another word.
-    Across { exchange: Exchange, condition: Condition, other: usize },
-    If { condition: Condition, then: Vec<Statement>, otherwise: Vec<Statement> },
-    Loop { count: usize, body: Vec<Statement> },
+    Across {
+        exchange: Exchange,
+        condition: Condition,
+        other: usize,
+    },
+    If {
+        condition: Condition,
+        then: Vec<Statement>,
+        otherwise: Vec<Statement>,
+    },
+    Loop {
+        count: usize,
+        body: Vec<Statement>,
+    },
     /// Lanes for which the condition holds end.
     Exit(Condition),
 }
