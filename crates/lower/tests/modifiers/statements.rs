@@ -67,17 +67,22 @@ fn instructions(text: &str, sets: &BTreeMap<String, Vec<String>>) -> Vec<Instruc
             opened = all.len();
             let names = names.split('"').next().unwrap_or_default().split_whitespace();
             all.extend(names.map(|name| Instruction { name: name.to_owned(), forms: Vec::new() }));
-        } else if line.starts_with("  ") && !["never", "only", "since"].contains(&first) {
+        } else if line.starts_with("  ") && !["#", "never", "only", "since"].contains(&first) {
             let mut words = line.split('@').next().unwrap_or_default().split_whitespace();
             let pattern = words.next().unwrap_or_default();
-            let fits = |instruction: &&mut Instruction| {
-                pattern
-                    .strip_prefix(&instruction.name)
-                    .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+            let fits = |name: &str| {
+                pattern.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '{']))
             };
-            let of = all[opened..].iter_mut().filter(fits).max_by_key(|instruction| instruction.name.len());
-            let Some(instruction) = of else { continue };
-            let slots = slots(&pattern[instruction.name.len()..], sets);
+            let named = (opened..all.len()).filter(|at| fits(&all[*at].name)).max_by_key(|at| all[*at].name.len());
+            // `mul.lo|hi` is a form of `mul.lo` and of `mul.hi`: the word is a modifier of `mul` here.
+            let at = named.unwrap_or_else(|| {
+                let name = all[opened].name.rsplit_once('.').map_or("", |(stem, _)| stem).to_owned();
+                all.push(Instruction { name, forms: Vec::new() });
+                all.len() - 1
+            });
+            let instruction = &mut all[at];
+            let Some(rest) = pattern.strip_prefix(&instruction.name) else { continue };
+            let slots = slots(rest, sets);
             let needed = line.split_once('@').map_or("", |(_, needs)| needs).split("sm_").skip(1);
             let since = needed.filter_map(|name| name.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).min();
             let operands = words.map(str::to_owned).collect();
