@@ -2,7 +2,7 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, induction, invariants,
-    late_arch, launch_constants, memory, nested, nops, pipelining, predicate, products, side_exits, sink, synchronise,
+    late_arch, launch_constants, member_masks, memory, nested, nops, pipelining, predicate, products, side_exits, sink, synchronise,
     uniform, unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
@@ -92,6 +92,8 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriBranchOpt",             &[15],  (1, Max),  false,  Once,      &[], new_flow(branches::run)),
     entry("OriPerformLiveDeadFirst",  &[16],  (1, Min),  false,  Once,      dead_code::RULES, same_flow(dead_code::run)),
     entry("GenerateMovPhi",           &[23],  (1, Max),  true,   Once,      &[], same_flow(form::enter)),
+    // Behind slot 23, not before slot 72: what comes between is simpler for it.
+    entry("OptimizeSyncInstructions", &[71],  (1, Max),  false,  Once,      member_masks::RULES, new_flow(member_masks::run)),
     entry("GeneralOptimize",          &[29],  (1, Max),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     // Behind slot 29, not before slot 23: counters are told by definitions, and found where copies are gone.
     entry("OriLoopUnrolling",         &[22],  (2, Off),  false,  Once,      unroll::RULES, new_flow(unroll::run)),

@@ -152,7 +152,7 @@ pub const SLOTS: &[Slot] = &[
     pass(68, "DoTexMovement", "in a loop, what stands behind a branch goes ahead of it, behind slot 69: docs/opt.md, Side exits"),
     pass(69, "OriDoRemat", "what is computed ahead of a loop for the code behind it goes there: docs/opt.md, Sinking"),
     stage(70, "OriPropagateVaryingSecond", "the same analysis, made anew when the function has changed; compile --uniformity lists it here: docs/uniform.md"),
-    stage(71, "OptimizeSyncInstructions", "slot 99: no barrier around uniform branches, no wait for threads that are there: docs/convergence.md"),
+    pass(71, "OptimizeSyncInstructions", "warp operations whose members all have one mask, behind slot 23: docs/opt.md, Member masks; waits and barriers: slot 99, docs/convergence.md"),
     none(135, "AdvancedPhaseLateExpandSyncInstructions", HOOK),
     stage(72, "LateExpandSyncInstructions", "slot 99 inserts them in their final form"),
     pass(73, "ConvertAllMovPhiToMov", "out of SSA form: MovPhi become copies"),

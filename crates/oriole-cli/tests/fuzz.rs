@@ -47,3 +47,8 @@ fn whole_programs_compute_what_the_interpreter_does_on_sm_90() {
 fn whole_programs_compute_what_the_interpreter_does_on_blackwell() {
     no_differences(Kinds::Whole, &["sm_100a", "sm_120a"]);
 }
+
+#[test]
+fn lanes_of_other_masks_do_not_count() {
+    no_differences(Kinds::Masks, &["sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"]);
+}

@@ -342,26 +342,25 @@ impl Threads {
             if mask == 0 {
                 continue;
             }
-            let lane = (mask.trailing_zeros() as usize).min(WARP - 1);
+            let mut together = self.met_by(self.groups[at].wait, mask);
             let group = &mut self.groups[at];
             group.mask &= !mask;
-            let together = match group.wait {
-                Wait::Convergence(barrier) => self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS][lane],
-                Wait::WarpSync | Wait::Collective => self.warpsync[lane] & self.alive,
-                // The barriers of a block do not join threads.
-                _ => mask,
-            };
-            let same = |(other, known): &&mut (Mask, Group)| {
-                let same_place = known.pc == group.pc || group.wait == Wait::Collective;
-                *other == together && same_place && known.wait == group.wait
-            };
-            match released.iter_mut().find(same) {
-                Some((_, known)) => {
-                    known.mask |= mask;
-                    known.cycle = known.cycle.max(group.cycle);
+            let mut joined = Group { mask, ..*group };
+            // Threads of one mask are together after a warp synchronisation, and with them those that came with any of them.
+            released.retain(|(other, known)| {
+                let same_place = known.pc == joined.pc || joined.wait == Wait::Collective;
+                let same_threads = match joined.wait {
+                    Wait::WarpSync | Wait::Collective => *other & together != 0,
+                    _ => *other == together,
+                };
+                let joins = same_threads && same_place && known.wait == joined.wait;
+                if joins {
+                    together |= other;
+                    joined = Group { mask: joined.mask | known.mask, pc: known.pc, cycle: joined.cycle.max(known.cycle), ..joined };
                 }
-                None => released.push((together, Group { mask, ..*group })),
-            }
+                !joins
+            });
+            released.push((together, joined));
         }
         if released.is_empty() {
             return;
@@ -373,6 +372,16 @@ impl Threads {
             self.current = at;
         }
         self.drop_empty();
+    }
+
+    /// The threads that those in `mask` have waited for at `wait`; the barriers of a block do not join threads.
+    fn met_by(&self, wait: Wait, mask: Mask) -> Mask {
+        let of_lane = |lane: usize| match wait {
+            Wait::Convergence(barrier) => self.convergence(barrier, lane),
+            Wait::WarpSync | Wait::Collective => self.warpsync[lane],
+            _ => 0,
+        };
+        lanes_of(mask).fold(mask, |all, lane| all | of_lane(lane) & self.alive)
     }
 
     /// Removes groups without threads; the current one stays current, or its successor becomes it.

@@ -1,17 +1,18 @@
 //! Exchange among the threads of a warp: `shfl`, `vote`, `match`, `activemask`, `redux`, `elect`.
 
 use crate::error::{Lowered, unsupported};
-use crate::function::{FnLower, destinations, operands, ops, sources};
+use crate::function::ops::lut;
+use crate::function::{FnLower, destinations, operands, ops, sources, uniform, word_ops};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, C, D, PA, PD};
-use oriole_isa::{Credux, CreduxType, Field, MatchMode, MatchSize, Mods, Opcode as Sass, Redux, Shfl, Vote};
+use oriole_isa::{Cmp, Credux, CreduxType, Field, MatchMode, MatchSize, Mods, Opcode as Sass, Redux, Setting, Shfl, Vote};
 use oriole_ori::{Inst, InstFlags, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Word};
 
 /// The opcodes of this chapter.
 pub(crate) const CHAPTER: Chapter = &[
     (Opcode::Shfl, shuffle),
-    (Opcode::Vote, ballot),
+    (Opcode::Vote, vote),
     (Opcode::Match, matching),
     (Opcode::Activemask, activemask),
     (Opcode::Redux, reduce),
@@ -20,6 +21,8 @@ pub(crate) const CHAPTER: Chapter = &[
 
 /// `bar.warp.sync mask`: the threads meet, and see what the others have written. It stays where they are together anyway.
 pub(crate) fn meet(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered {
+    // Behind a branch all meet again; threads that pass a guarded wait by would stay apart from the others.
+    cx.guard_by_branch()?;
     let mut inst = wait_for(cx, mask)?;
     inst.flags |= InstFlags::VOLATILE;
     cx.emit_inst(inst)?;
@@ -98,23 +101,74 @@ fn shuffle_source(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, mask: u32) -
     ops::in_reg(cx, source)
 }
 
+/// The member mask of an instruction whose lanes may have different ones; `None` where it is a constant or absent: then those that
+/// execute the instruction together are its members.
+fn mask_of_lanes(cx: &mut FnLower<'_, '_>, mask: Option<&ast::Operand>) -> Lowered<Option<Operand>> {
+    let Some(mask) = mask.filter(|mask| mask.imm().is_none()) else { return Ok(None) };
+    let mask = sources::src(cx, mask)?;
+    ops::in_reg(cx, mask).map(Some)
+}
+
+/// Emits what `exchange` emits for the lanes of one mask after the other, where they have different ones. Where all have the
+/// same, [slot 71](../../../opt/src/passes/member_masks.rs) takes the loop out.
+fn by_mask(
+    cx: &mut FnLower<'_, '_>,
+    mask: Option<Operand>,
+    exchange: impl FnOnce(&mut FnLower<'_, '_>) -> Lowered,
+) -> Lowered {
+    let Some(mask) = mask else { return exchange(cx) };
+    uniform::by_value(cx, &[mask], |cx, _, guard| {
+        cx.guard = guard;
+        exchange(cx)?;
+        cx.guard = None;
+        Ok(())
+    })
+}
+
+/// The members for which `pred` holds: those of the lanes that are here, under the mask.
+fn members_where(cx: &mut FnLower<'_, '_>, pred: Operand, mask: Operand) -> Lowered<Operand> {
+    let all = cx.temp()?;
+    cx.emit(Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, all), (PA, pred)])?;
+    word_ops::logic(cx, lut::AND, all, mask)
+}
+
 /// `vote.sync.mode d, a, mask;`
-fn ballot(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+fn vote(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (to, source) = (operands::operand(instruction, 0)?, operands::operand(instruction, 1)?);
-    if let Some(mask) = instruction.operands.get(2) {
+    let mask = instruction.operands.get(2);
+    if let Some(mask) = mask {
         converge(cx, mask)?;
     }
+    let mask = mask_of_lanes(cx, mask)?;
     let pred = sources::pred(cx, source)?;
     if instruction.has(Word::Ballot) {
-        let to = destinations::dst(cx, to)?;
-        cx.emit(Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, to), (PA, pred)])?;
-        return Ok(());
+        return ballot(cx, to, pred, mask);
     }
     let modes = [(Word::All, Vote::ALL), (Word::Any, Vote::ANY), (Word::Uni, Vote::EQ)];
     let mode = modes.iter().find(|(word, _)| instruction.has(*word)).ok_or_else(|| unknown(cx, instruction))?.1;
+    let Some(mask) = mask.filter(|_| mode != Vote::EQ) else {
+        let to = destinations::dst_pred(cx, to)?;
+        return by_mask(cx, mask, |cx| {
+            cx.emit(Sass::VOTE, &[Field::VOTE.is(mode)], &[(PD, to), (PA, pred)])?;
+            Ok(())
+        });
+    };
+    let (pred, comparison) = if mode == Vote::ALL { (pred.not(), Cmp::EQ) } else { (pred, Cmp::NE) };
+    let members = members_where(cx, pred, mask)?;
     let to = destinations::dst_pred(cx, to)?;
-    cx.emit(Sass::VOTE, &[Field::VOTE.is(mode)], &[(PD, to), (PA, pred)])?;
-    Ok(())
+    ops::isetp(cx, to, comparison, false, members, Operand::rz())
+}
+
+/// `vote.sync.ballot.b32`
+fn ballot(cx: &mut FnLower<'_, '_>, to: &ast::Operand, pred: Operand, mask: Option<Operand>) -> Lowered {
+    let Some(mask) = mask else {
+        let to = destinations::dst(cx, to)?;
+        cx.emit(Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, to), (PA, pred)])?;
+        return Ok(());
+    };
+    let members = members_where(cx, pred, mask)?;
+    let to = destinations::dst(cx, to)?;
+    ops::mov(cx, to, members)
 }
 
 /// `match.mode.sync.type d|p, a, mask;`
@@ -122,7 +176,9 @@ fn matching(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mode = if instruction.has(Word::All) { MatchMode::ALL } else { MatchMode::ANY };
     let wide = instruction.last_type().is_some_and(|ty| ty.bits() == 64);
     let source = operands::operand(instruction, 1)?;
-    converge(cx, operands::operand(instruction, 2)?)?;
+    let mask = operands::operand(instruction, 2)?;
+    converge(cx, mask)?;
+    let mask = mask_of_lanes(cx, Some(mask))?;
     let value = if wide {
         let value = sources::src64(cx, source)?;
         ops::in_pair(cx, value)?
@@ -131,13 +187,17 @@ fn matching(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         ops::in_reg(cx, value)?
     };
     let size = if wide { MatchSize::U64 } else { MatchSize::U32 };
+    let mods = [Field::MATCH_MODE.is(mode), Field::MATCH_SIZE.is(size)];
     let (to, pred) = results(cx, operands::operand(instruction, 0)?)?;
-    cx.emit(
-        Sass::MATCH,
-        &[Field::MATCH_MODE.is(mode), Field::MATCH_SIZE.is(size)],
-        &[(D, to), (PD, pred), (A, value)],
-    )?;
-    Ok(())
+    if let Some(mask) = mask.filter(|_| mode == MatchMode::ANY) {
+        let same = cx.temp()?;
+        cx.emit(Sass::MATCH, &mods, &[(D, same), (A, value)])?;
+        return word_ops::lop2(cx, to, lut::AND, same, mask);
+    }
+    by_mask(cx, mask, |cx| {
+        cx.emit(Sass::MATCH, &mods, &[(D, to), (PD, pred), (A, value)])?;
+        Ok(())
+    })
 }
 
 /// `activemask.b32 d;`
@@ -165,14 +225,29 @@ fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         .last_type()
         .filter(|ty| ty.bits() == 32 && !ty.is_float())
         .ok_or_else(|| unknown(cx, instruction))?;
-    converge(cx, operands::operand(instruction, 2)?)?;
-    let value = sources::src(cx, operands::operand(instruction, 1)?)?;
-    let value = ops::in_reg(cx, value)?;
-    let all = Operand::reg(cx.temp_of(RegType::Ur)?);
     let mods = [Field::REDUX.is(op), Field::REDUX_SIGNED.is(ty.is_signed())];
-    cx.emit(Sass::REDUX, &mods, &[(D, all), (A, value)])?;
+    reduce_members(cx, instruction, Sass::REDUX, &mods, sources::src)
+}
+
+/// A reduction by `opcode` over the members, of what `read` makes of the source.
+fn reduce_members(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    opcode: Sass,
+    mods: &[Setting],
+    read: fn(&mut FnLower<'_, '_>, &ast::Operand) -> Lowered<Operand>,
+) -> Lowered {
+    let mask = operands::operand(instruction, 2)?;
+    converge(cx, mask)?;
+    let mask = mask_of_lanes(cx, Some(mask))?;
+    let value = read(cx, operands::operand(instruction, 1)?)?;
+    let value = ops::in_reg(cx, value)?;
     let to = destinations::dst(cx, operands::operand(instruction, 0)?)?;
-    ops::mov(cx, to, all)
+    by_mask(cx, mask, |cx| {
+        let all = Operand::reg(cx.temp_of(RegType::Ur)?);
+        cx.emit(opcode, mods, &[(D, all), (A, value)])?;
+        ops::mov(cx, to, all)
+    })
 }
 
 /// `redux.sync.op{.abs}{.NaN}.f32 d, a, mask;`
@@ -187,15 +262,9 @@ fn reduce_floats(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered
     if !cx.has(Sass::CREDUX) {
         return Err(unknown(cx, instruction));
     }
-    converge(cx, operands::operand(instruction, 2)?)?;
-    let value = sources::src_f32(cx, operands::operand(instruction, 1)?)?;
-    let value = ops::in_reg(cx, value)?;
-    let all = Operand::reg(cx.temp_of(RegType::Ur)?);
     let mods =
         [Field::CREDUX.is(op), Field::CREDUX_TYPE.is(CreduxType::F32), Field::NAN.is(instruction.has(Word::NaN))];
-    cx.emit(Sass::CREDUX, &mods, &[(D, all), (A, value)])?;
-    let to = destinations::dst(cx, operands::operand(instruction, 0)?)?;
-    ops::mov(cx, to, all)
+    reduce_members(cx, instruction, Sass::CREDUX, &mods, sources::src_f32)
 }
 
 /// `elect.sync d|p, mask;`
@@ -203,15 +272,21 @@ fn elect(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if !cx.has(Sass::ELECT) {
         return Err(unsupported(instruction.opcode_span, format!("elect on {}", cx.arch())));
     }
-    converge(cx, operands::operand(instruction, 1)?)?;
+    let mask = operands::operand(instruction, 1)?;
+    converge(cx, mask)?;
+    let mask = mask_of_lanes(cx, Some(mask))?;
     let ast::Operand::Pair(pair) = operands::operand(instruction, 0)? else { return Err(unknown(cx, instruction)) };
     let pred = destinations::dst_pred(cx, &pair[1])?;
     if matches!(pair[0], ast::Operand::Sink(_)) {
-        cx.emit(Sass::ELECT, &[], &[(PD, pred)])?;
-        return Ok(());
+        return by_mask(cx, mask, |cx| {
+            cx.emit(Sass::ELECT, &[], &[(PD, pred)])?;
+            Ok(())
+        });
     }
-    let leader = Operand::reg(cx.temp_of(RegType::Ur)?);
-    cx.emit(Sass::ELECT, &[], &[(PD, pred), (D, leader)])?;
     let to = destinations::dst(cx, &pair[0])?;
-    ops::mov(cx, to, leader)
+    by_mask(cx, mask, |cx| {
+        let leader = Operand::reg(cx.temp_of(RegType::Ur)?);
+        cx.emit(Sass::ELECT, &[], &[(PD, pred), (D, leader)])?;
+        ops::mov(cx, to, leader)
+    })
 }

@@ -83,7 +83,7 @@ fn value_behind(
 }
 
 /// The block goes on to `stay` alone.
-fn decide(func: &mut Function, block: Block, stay: Block) {
+pub(super) fn decide(func: &mut Function, block: Block, stay: Block) {
     for succ in func.succs(block).to_vec() {
         if succ != stay {
             remove_phi_inputs(func, succ, block);

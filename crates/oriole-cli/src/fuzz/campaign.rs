@@ -155,7 +155,9 @@ impl Campaign {
             one => one,
         };
         if kind == Kinds::Masks {
-            return Program::Masks(masks::tree(name, seed, self.target(number)));
+            // Our code does not bring lanes of two places together yet: docs/convergence.md.
+            let across = self.builds.is_empty();
+            return Program::Masks(masks::tree(name, seed, self.target(number), across));
         }
         if kind == Kinds::Whole {
             let judged = match self.ptxas_levels.iter().max() {

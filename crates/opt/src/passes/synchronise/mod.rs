@@ -84,10 +84,11 @@ fn synchronise(
     if func.kind() != FunctionKind::Entry {
         insert::save_barriers(func, used & CallBarriers::KEPT)?;
     }
+    let read_by_waits = together::read_registers(func);
     let waits = together::remove_waits(func, |block| uniformity.is_divergent(block));
-    // Barriers that are saved, and those of regions too deep for the file, are in registers of which nothing is known; and where
+    // What a wait alone has read does not live to where paths meet any more. Barriers that are saved, and those of regions too deep for the file, are in registers of which nothing is known; and where
     // returns were joined, what they give back comes from several ways now.
-    let holds = returns.is_none() && func.regs().len() == registers;
+    let holds = returns.is_none() && !read_by_waits && func.regs().len() == registers;
     let known = holds.then(|| (*uniformity).clone());
     Ok((changed.or(waits).or(Changed::when(used != 0)), known))
 }

@@ -1,7 +1,7 @@
 //! Where all threads of a warp that have not ended are at one place, nobody has to be waited for.
 //!
 //! A kernel begins so. A branch that may go different ways ends it, but where its other way ends the threads that take it
-//! at once; a call does. It comes back with a `BSYNC` of a barrier that was set while all were together, if nobody takes himself out of
+//! at once; a call does, and so does a wait that stays and is not of the whole warp. It comes back with a `BSYNC` of a barrier that was set while all were together, if nobody takes himself out of
 //! it, and with a `WARPSYNC` of the whole warp. What holds on all ways to a place holds there.
 
 use super::shape::{ends_at_once, only_ends};
@@ -32,6 +32,12 @@ pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -
         });
     }
     changed
+}
+
+/// Whether a `WARPSYNC` has its mask in a register, or a guard.
+pub(super) fn read_registers(func: &Function) -> bool {
+    let mut waits = func.iter_insts().map(|(_, inst)| &func[inst]).filter(|inst| inst.opcode == Opcode::WARPSYNC);
+    waits.any(|wait| wait.guard().is_some() || wait.operands.iter().any(|operand| operand.names_registers()))
 }
 
 /// The blocks that all threads of the warp which have not ended go through together, from the first instruction to the last;
@@ -71,7 +77,9 @@ impl State {
                 self.together |= named & self.whole & !broken != 0;
                 self.whole &= !named;
             }
-            Opcode::WARPSYNC => self.together |= is_for_all(inst),
+            Opcode::WARPSYNC if is_for_all(inst) => self.together = true,
+            // What stays lets threads of different masks, or without its guard, go on by themselves.
+            Opcode::WARPSYNC if inst.flags.contains(InstFlags::VOLATILE) => self.together = false,
             _ => self.whole &= !named,
         }
         if inst.call.is_some() {

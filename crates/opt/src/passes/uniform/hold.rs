@@ -72,7 +72,10 @@ fn held(func: &Function, live: &Liveness, twin: &impl Fn(VReg) -> Option<VReg>, 
         let reg = if func[reg].reg_type.is_uniform() { Some(reg) } else { twin(reg) };
         reg.map(|reg| (reg, k))
     };
-    let mut held: Vec<_> = region.iter().flat_map(|block| live.live_in(*block)).filter_map(uniform).collect();
+    // What is written under a guard alone counts as live from the function's start on: nothing is in it there.
+    let unwritten = |component: &Component| func.entry().is_some_and(|entry| live.is_live_in(entry, component.0, component.1));
+    let living = region.iter().flat_map(|block| live.live_in(*block)).filter(|component| !unwritten(component));
+    let mut held: Vec<_> = living.filter_map(uniform).collect();
     held.sort_unstable();
     held.dedup();
     let operand =
