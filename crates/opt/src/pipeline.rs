@@ -2,8 +2,8 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, induction, invariants,
-    late_arch, launch_constants, member_masks, memory, nested, nops, pipelining, predicate, products, side_exits, sink, synchronise,
-    uniform, unroll, wide_loads, zeros,
+    late_arch, launch_constants, member_masks, memory, nested, nops, pipelining, predicate, products, side_exits, sink,
+    synchronise, uniform, unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};

@@ -356,7 +356,12 @@ impl Threads {
                 let joins = same_threads && same_place && known.wait == joined.wait;
                 if joins {
                     together |= other;
-                    joined = Group { mask: joined.mask | known.mask, pc: known.pc, cycle: joined.cycle.max(known.cycle), ..joined };
+                    joined = Group {
+                        mask: joined.mask | known.mask,
+                        pc: known.pc,
+                        cycle: joined.cycle.max(known.cycle),
+                        ..joined
+                    };
                 }
                 !joins
             });

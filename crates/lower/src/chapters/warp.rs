@@ -5,7 +5,9 @@ use crate::function::ops::lut;
 use crate::function::{FnLower, destinations, operands, ops, sources, uniform, word_ops};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, C, D, PA, PD};
-use oriole_isa::{Cmp, Credux, CreduxType, Field, MatchMode, MatchSize, Mods, Opcode as Sass, Redux, Setting, Shfl, Vote};
+use oriole_isa::{
+    Cmp, Credux, CreduxType, Field, MatchMode, MatchSize, Mods, Opcode as Sass, Redux, Setting, Shfl, Vote,
+};
 use oriole_ori::{Inst, InstFlags, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Word};
 

@@ -124,7 +124,8 @@ fn test_of_ballot(func: &mut Function, context: &Context, block: Block, id: Inst
         && operand(Role::PB).as_reg().is_none()
         && operand(Role::PD2).as_reg().is_none();
     let voted = copied_from(func, operand(Role::A)).and_then(|value| func.definition(value));
-    let Some(voted) = voted.filter(|vote| plain && func[*vote].opcode == Opcode::VOTE && is_ballot(&func[*vote])) else {
+    let Some(voted) = voted.filter(|vote| plain && func[*vote].opcode == Opcode::VOTE && is_ballot(&func[*vote]))
+    else {
         return false;
     };
     // The vote stands where the ballot does, among the same lanes.

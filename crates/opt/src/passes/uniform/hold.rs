@@ -73,7 +73,8 @@ fn held(func: &Function, live: &Liveness, twin: &impl Fn(VReg) -> Option<VReg>, 
         reg.map(|reg| (reg, k))
     };
     // What is written under a guard alone counts as live from the function's start on: nothing is in it there.
-    let unwritten = |component: &Component| func.entry().is_some_and(|entry| live.is_live_in(entry, component.0, component.1));
+    let unwritten =
+        |component: &Component| func.entry().is_some_and(|entry| live.is_live_in(entry, component.0, component.1));
     let living = region.iter().flat_map(|block| live.live_in(*block)).filter(|component| !unwritten(component));
     let mut held: Vec<_> = living.filter_map(uniform).collect();
     held.sort_unstable();
