@@ -4,7 +4,8 @@
 import importlib
 import sys
 
-CHAPTERS = ["integer", "float", "half", "approximate", "compare", "logic", "convert", "video", "data", "warp", "atomics", "control"]
+CHAPTERS = ["integer", "float", "half", "approximate", "compare", "logic", "convert", "video", "data", "warp", "atomics", "control",
+            "matrix", "wmma", "wgmma", "copies"]  # fmt: skip
 
 
 def main():

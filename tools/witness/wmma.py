@@ -44,14 +44,13 @@ def program(table, shape, dims, kinds, orders, registers, needs, name_more="", s
         mma = f"{dt}.{ct}"
     else:
         mma = f"{dt}.{at}.{bt}.{ct}"
-    head = f"wmma.mma{name_more}.sync.aligned.{a_order}.{b_order}.{shape}" if name_more else f"wmma.mma.sync.aligned.{a_order}.{b_order}.{shape}"
+    head = f"wmma.mma{name_more}.sync.aligned.{a_order}.{b_order}.{shape}"
     rounding = ".rn" if at == "f64" else ""
-    sub = ".x" if False else ""
     lines = [
         f"{ABI} {{",
         f".reg .{wide} %a<{ra}>, %b<{rb}>, %c<{rc}>, %d<{rd}>; .reg .b64 %from, %to, %p;",
         "ld.param.u64 %from, [in]; ld.param.u64 %to, [out];",
-        f"wmma.load.a.sync.aligned.{a_order}.{shape}{sub}.global.{at} {vector('a', ra)}, [%from], {stride(a_order, m, k)};",
+        f"wmma.load.a.sync.aligned.{a_order}.{shape}.global.{at} {vector('a', ra)}, [%from], {stride(a_order, m, k)};",
         f"add.u64 %p, %from, {4 * len(parts[0])};",
         f"wmma.load.b.sync.aligned.{b_order}.{shape}.global.{bt} {vector('b', rb)}, [%p], {stride(b_order, k, n)};",
         f"add.u64 %p, %p, {4 * len(parts[1])};",
@@ -72,7 +71,8 @@ def tables():
     orders = [("row", "col", "row", "col"), ("col", "row", "col", "row"), ("row", "row", "col", "col"), ("col", "col", "row", "row")]
     for number, (shape, dims) in enumerate(SHAPES.items()):
         turn = orders[number:] + orders[:number]
-        for (c, d), order in zip((("f16", "f16"), ("f32", "f32"), ("f16", "f32"), ("f32", "f16")), turn):
+        sums = (("f16", "f16"), ("f32", "f32"), ("f16", "f32"), ("f32", "f16"))
+        for (c, d), order in list(zip(sums, turn))[number and 1 :: number and 2 or 1]:
             count = lambda kind: 4 if kind == "f16" else 8
             program(table, shape, dims, ("f16", "f16", c, d), order, (8, 8, count(c), count(d)), "sm_75", source=source)
         for kind, order in zip(("bf16", "s8", "u8"), turn):

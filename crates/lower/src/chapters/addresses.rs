@@ -113,7 +113,7 @@ fn within(cx: &mut FnLower<'_, '_>, address: Wide, start: Wide, size: Wide) -> L
 const PREFETCHES: [(Word, CctlOp); 4] = [
     (Word::L1, CctlOp::PF1),
     (Word::L2, CctlOp::PF2),
-    (Word::L2EvictLast, CctlOp::PF2),
+    (Word::L2EvictLast, CctlOp::PML2),
     (Word::L2EvictNormal, CctlOp::PF2),
 ];
 

@@ -115,7 +115,8 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.emit_inst(inst)?;
     to.distribute(cx, &shape)?;
     if instruction.semantics() == Some(Semantics::Acquire) {
-        fences::acquire_fence(cx, instruction.scope().unwrap_or(Scope::Sys))?;
+        // Other devices write what is read here, whatever the scope: ptxas does so for blocks too.
+        fences::invalidate(cx)?;
     }
     Ok(())
 }

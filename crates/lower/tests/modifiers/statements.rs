@@ -15,6 +15,8 @@ pub(super) struct Instruction {
 pub(super) struct Form {
     pub(super) slots: Vec<Slot>,
     operands: Vec<String>,
+    /// The first architecture that has it.
+    pub(super) since: u32,
 }
 
 /// A place for a modifier.
@@ -65,18 +67,26 @@ fn instructions(text: &str, sets: &BTreeMap<String, Vec<String>>) -> Vec<Instruc
             opened = all.len();
             let names = names.split('"').next().unwrap_or_default().split_whitespace();
             all.extend(names.map(|name| Instruction { name: name.to_owned(), forms: Vec::new() }));
-        } else if line.starts_with("  ") && !["never", "only", "since"].contains(&first) {
+        } else if line.starts_with("  ") && !["#", "never", "only", "since"].contains(&first) {
             let mut words = line.split('@').next().unwrap_or_default().split_whitespace();
             let pattern = words.next().unwrap_or_default();
-            let fits = |instruction: &&mut Instruction| {
-                pattern
-                    .strip_prefix(&instruction.name)
-                    .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+            let fits = |name: &str| {
+                pattern.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '{']))
             };
-            let of = all[opened..].iter_mut().filter(fits).max_by_key(|instruction| instruction.name.len());
-            let Some(instruction) = of else { continue };
-            let slots = slots(&pattern[instruction.name.len()..], sets);
-            instruction.forms.push(Form { slots, operands: words.map(str::to_owned).collect() });
+            let named = (opened..all.len()).filter(|at| fits(&all[*at].name)).max_by_key(|at| all[*at].name.len());
+            // `mul.lo|hi` is a form of `mul.lo` and of `mul.hi`: the word is a modifier of `mul` here.
+            let at = named.unwrap_or_else(|| {
+                let name = all[opened].name.rsplit_once('.').map_or("", |(stem, _)| stem).to_owned();
+                all.push(Instruction { name, forms: Vec::new() });
+                all.len() - 1
+            });
+            let instruction = &mut all[at];
+            let Some(rest) = pattern.strip_prefix(&instruction.name) else { continue };
+            let slots = slots(rest, sets);
+            let needed = line.split_once('@').map_or("", |(_, needs)| needs).split("sm_").skip(1);
+            let since = needed.filter_map(|name| name.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).min();
+            let operands = words.map(str::to_owned).collect();
+            instruction.forms.push(Form { slots, operands, since: since.unwrap_or(0) });
         }
     }
     all.retain(|instruction| !instruction.forms.is_empty());
@@ -138,7 +148,7 @@ impl Form {
     /// Ways to write the form with `word` at `slot`, the plainest first: with one other word as the grammar's rules may
     /// want it, with two.
     pub(super) fn ways<'f>(&'f self, slot: usize, word: &'f str) -> impl Iterator<Item = Words> + 'f {
-        let others = || {
+        let others = move || {
             let slots = self.slots.iter().enumerate().filter(move |(at, _)| *at != slot);
             slots.flat_map(|(at, other)| other.choices.iter().map(move |choice| (at, choice.as_str())))
         };
@@ -147,7 +157,7 @@ impl Form {
             let second = others().filter(move |second| second.0 > first.0);
             second.map(move |second| self.words(&[(slot, word), first, second]))
         });
-        std::iter::once(self.words(&[(slot, word)])).chain(one).chain(two.take(400))
+        std::iter::once(self.words(&[(slot, word)])).chain(one).chain(two.take(100))
     }
 
     /// Whether the words fill the form's places, each in its order.
@@ -217,7 +227,7 @@ impl Operands<'_> {
         }
         let first = STEP * self.number;
         self.number += 1;
-        let text = match kind.as_bytes()[0] {
+        let text = match kind.as_bytes().first()? {
             b'[' => self.address(&kind[1..kind.len() - 1], first)?,
             b'{' => self.vector(&kind[1..kind.len() - 1], first, result)?,
             b'<' => match ["v2", "v4", "v8"].into_iter().find(|word| self.has(word)) {
@@ -334,6 +344,7 @@ impl Operands<'_> {
             "S" if self.space(0).is_some_and(is_shared) => format!("[g_shared+{}]", 16 * self.number),
             "S2" if self.space(1).is_some_and(is_shared) => format!("[g_shared+{}]", 16 * self.number),
             "S" if self.space(0) == Some("param") => "[in]".to_owned(),
+            "S" if self.space(0).is_some_and(|space| space.starts_with("param::")) => return None,
             _ => format!("[{}]", self.register("b64", first, false)?),
         })
     }
@@ -343,7 +354,17 @@ impl Operands<'_> {
     }
 
     fn space(&self, n: usize) -> Option<&str> {
-        const SPACES: [&str; 7] = ["global", "shared", "shared::cta", "shared::cluster", "local", "const", "param"];
+        const SPACES: [&str; 9] = [
+            "global",
+            "shared",
+            "shared::cta",
+            "shared::cluster",
+            "local",
+            "const",
+            "param",
+            "param::func",
+            "param::entry",
+        ];
         self.words.iter().map(String::as_str).filter(|word| SPACES.contains(word)).nth(n)
     }
 }

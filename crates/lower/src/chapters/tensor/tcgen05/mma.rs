@@ -28,26 +28,18 @@ type Kept = (Word, bool, bool);
 const OF_A: [Kept; 3] =
     [(Word::CollectorAFill, false, true), (Word::CollectorAUse, true, true), (Word::CollectorALastuse, true, false)];
 
-/// The same for each buffer of B.
-const OF_B: [(BBuffer, [Kept; 3]); 4] = {
+/// The same for each buffer of B; also what is not kept goes through the buffer that is named.
+const OF_B: [(BBuffer, [Kept; 4]); 4] = {
     use Word::*;
+    const fn kept(words: [Word; 4]) -> [Kept; 4] {
+        let [discard, fill, last, again] = words;
+        [(discard, false, false), (fill, false, true), (last, true, false), (again, true, true)]
+    }
     [
-        (
-            BBuffer::BUFFER0,
-            [(CollectorB0Fill, false, true), (CollectorB0Use, true, true), (CollectorB0Lastuse, true, false)],
-        ),
-        (
-            BBuffer::BUFFER1,
-            [(CollectorB1Fill, false, true), (CollectorB1Use, true, true), (CollectorB1Lastuse, true, false)],
-        ),
-        (
-            BBuffer::BUFFER2,
-            [(CollectorB2Fill, false, true), (CollectorB2Use, true, true), (CollectorB2Lastuse, true, false)],
-        ),
-        (
-            BBuffer::BUFFER3,
-            [(CollectorB3Fill, false, true), (CollectorB3Use, true, true), (CollectorB3Lastuse, true, false)],
-        ),
+        (BBuffer::BUFFER0, kept([CollectorB0Discard, CollectorB0Fill, CollectorB0Lastuse, CollectorB0Use])),
+        (BBuffer::BUFFER1, kept([CollectorB1Discard, CollectorB1Fill, CollectorB1Lastuse, CollectorB1Use])),
+        (BBuffer::BUFFER2, kept([CollectorB2Discard, CollectorB2Fill, CollectorB2Lastuse, CollectorB2Use])),
+        (BBuffer::BUFFER3, kept([CollectorB3Discard, CollectorB3Fill, CollectorB3Lastuse, CollectorB3Use])),
     ]
 };
 
