@@ -160,7 +160,7 @@ fn endless_loops_and_broken_rules_are_faults() {
         other => panic!("{other}"),
     };
     assert!(rule("shfl.sync.idx.b32 %r1, %lane, 0, 31, 1; ret;").contains("lane 1"));
-    assert!(rule("bar.sync 0, 33; ret;").contains("33 threads"));
+    assert!(rule("mov.u32 %r1, 33; bar.sync 0, %r1; ret;").contains("33 threads"));
     assert!(rule("mov.u32 %r1, 16; bar.sync %r1; ret;").contains("barrier 16"));
     assert!(rule("T: .branchtargets A; brx.idx %lane, T; A: ret;").contains("branch 1 of a table of 1"));
 }

@@ -163,7 +163,7 @@ fn rejected(ptx: &str) -> Vec<Diagnostic> {
 #[test]
 fn errors_have_their_places() {
     let ptx = format!(
-        "{HEAD}.visible .entry k() {{\n    .reg .b32 %a; .reg .f64 %d;\n    /* größer */ add.u32 %a, %a, %d;\n    \
+        "{HEAD}.visible .entry k() {{\n    .reg .b32 %a; .reg .f64 %d;\n    /* greater */ add.u32 %a, %a, %d;\n    \
          mul.lo.u32 %a, %a, %b;\n}}\n"
     );
     let found = rejected(&ptx);

@@ -139,7 +139,7 @@ fn the_version_is_the_least_that_will_do() {
 fn a_version_that_is_too_old_is_refused() {
     let options = EmitOptions { arch: "sm_90".to_owned(), ptx_version: Some((8, 0)), ..EmitOptions::default() };
     let error = everything().emit(&options).unwrap_err();
-    assert_eq!(error.to_string(), "`k`: `mov.b128` needs PTX 8.3, but this module says 8.0");
+    assert_eq!(error.to_string(), "`k`: the type `.b128` needs PTX 8.3, but this module says 8.0");
     let options = EmitOptions { ptx_version: Some((8, 5)), ..options };
     assert_eq!(everything().emit(&options).unwrap().version, (8, 5));
 }

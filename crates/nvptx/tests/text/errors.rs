@@ -14,7 +14,6 @@ const MODULES: &[(&str, usize, usize, &str)] = &[
     ("@x = global i8 256", 1, 16, "the number does not fit into 8 bits"),
     ("@x = global i8 -129", 1, 16, "the number does not fit into 8 bits"),
     ("@x = global i8 u0x100", 1, 16, "the number does not fit into 8 bits"),
-    ("@x = global i256 1", 1, 18, "constants of more than 128 bits are not supported"),
     ("@x = global fp128 0xL00000000000000000000000000000000", 1, 19, "80 and 128 bits of floating point"),
     ("@x = global ptr @y", 1, 17, "`@y` is not declared"),
     ("@x = global ptr @y\n@y = addrspace(3) global i32 0", 1, 17, "`@y` is in address space 3, but used as `ptr`"),
