@@ -15,6 +15,9 @@ use oriole_isa::{Field, GmmaK, GmmaN, Gsb, MaxregOp, MmaAcc, Opcode as Sass, Set
 use oriole_ori::{Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
 
+/// The most groups that a wait can leave pending; ptxas 13.0.88 makes greater counts this one.
+const MOST_PENDING: u64 = 7;
+
 /// `wgmma`
 pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     match () {
@@ -22,9 +25,9 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
         () if instruction.has(Word::CommitGroup) => commit(cx),
         () if instruction.has(Word::WaitGroup) => {
             let pending = operands::operand(instruction, 0)?;
-            let count = pending.imm().and_then(|imm| imm.int_bits()).filter(|count| *count < 8);
-            let count = count.ok_or_else(|| invalid(pending.span(), "the count is a constant between 0 and 7"))?;
-            synchronise(cx, Warpgroup::DEPBAR, count as u32)
+            let count = pending.imm().and_then(|imm| imm.int_bits());
+            let count = count.ok_or_else(|| invalid(pending.span(), "the count is a constant"))?;
+            synchronise(cx, Warpgroup::DEPBAR, count.min(MOST_PENDING) as u32)
         }
         () => product(cx, instruction),
     }
