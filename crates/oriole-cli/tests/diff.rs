@@ -237,7 +237,11 @@ fn what_is_not_there_is_named() {
     case(&["nowhere"], 1, &["nowhere", "no such folder"]);
     case(&["."], 1, &["no phases.json", "--dump-all"]);
     case(&["phases", "--function", "other"], 1, &["no function 'other'", &name]);
-    case(&["phases", "--phase", "Other"], 2, &["no phase 'Other'", "GenerateMovPhi OptimizeSyncInstructions GeneralOptimize "]);
+    case(
+        &["phases", "--phase", "Other"],
+        2,
+        &["no phase 'Other'", "GenerateMovPhi OptimizeSyncInstructions GeneralOptimize "],
+    );
     case(&["phases", "--phase", "Lowering"], 2, &["no phase 'Lowering'", "GeneralOptimize"]);
     case(&["phases", "--phase", "GvnCse", "--all"], 2, &["--all"]);
     case(&[], 2, &["DIR"]);

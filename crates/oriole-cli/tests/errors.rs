@@ -315,3 +315,15 @@ fn passes_that_cannot_be_left_out() {
     compile(&["--pass-limit", "3", "-O0"], &["--pass-limit", "-O0"]);
     compile(&["--dump-after", "GvnCse", "-O0"], &["GvnCse", "at this level"]);
 }
+
+#[test]
+fn a_file_that_cannot_be_read_does_not_keep_check_from_the_others() {
+    let case = Case::new(kernel("st.global.f32 [%rd1], %f1;"));
+    let (input, output) = (case.path("in.ptx"), case.path("out.cubin"));
+    assert!(case.oriole(&["compile", &input, "-o", &output]).status.success());
+    let missing = case.path("missing.cubin");
+    let checked = case.oriole(&["check", &missing, &output]);
+    expect(&checked, 1, &["missing.cubin", "cannot be read"]);
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(said.contains("out.cubin: sm_90") && said.contains("nothing found"), "{said}");
+}

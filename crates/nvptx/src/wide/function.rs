@@ -110,7 +110,7 @@ impl<'a> Split<'a> {
         for param in self.writer.body.params.clone() {
             let ty = self.writer.body.local_type(param);
             if let Some(bits) = wide_bits(self.writer.module, ty) {
-                let limbs = self.from_array(param.into(), &[], bits);
+                let limbs = self.limbs_at(param.into(), &[], bits);
                 self.limbs.insert(param, limbs);
             }
         }
@@ -185,7 +185,7 @@ impl<'a> Split<'a> {
     }
 
     /// The limbs of an integer at `path` of an aggregate.
-    fn from_array(&mut self, aggregate: Value, path: &[u32], bits: u32) -> Limbs {
+    fn limbs_at(&mut self, aggregate: Value, path: &[u32], bits: u32) -> Limbs {
         let (unit, width) = types::unit(self.writer.module);
         let mut limbs = Limbs::new();
         for at in 0..bits.div_ceil(width) {
@@ -198,7 +198,7 @@ impl<'a> Split<'a> {
     }
 
     /// `aggregate` with an integer at `path`, as an array.
-    fn into_array(&mut self, aggregate: Value, path: &[u32], limbs: &[Value]) -> Value {
+    fn with_limbs_at(&mut self, aggregate: Value, path: &[u32], limbs: &[Value]) -> Value {
         let (_, width) = types::unit(self.writer.module);
         let mut ty = self.type_of(aggregate);
         types::map(self.writer.module, &mut ty);
@@ -222,7 +222,7 @@ impl<'a> Split<'a> {
         let mut ty = self.type_of(value);
         types::map(self.writer.module, &mut ty);
         let poison = self.writer.module.constants.intern(Constant::Poison(ty));
-        Ok(self.into_array(poison.into(), &[], &limbs))
+        Ok(self.with_limbs_at(poison.into(), &[], &limbs))
     }
 
     /// Replaces an instruction that has to do with wide integers; false for all others.
@@ -265,13 +265,13 @@ impl<'a> Split<'a> {
                 self.store(&limbs, *ptr, *align, *volatile, bits);
             }
             Op::ExtractValue(aggregate, path) => {
-                let limbs = self.from_array(*aggregate, path, bits);
+                let limbs = self.limbs_at(*aggregate, path, bits);
                 self.define(inst, limbs);
             }
             Op::InsertValue([aggregate, value], path) => {
                 let limbs = self.limbs_of(*value)?;
                 let limbs = self.writer.extended(&limbs, bits, false);
-                let value = self.into_array(*aggregate, path, &limbs);
+                let value = self.with_limbs_at(*aggregate, path, &limbs);
                 narrow(self, value);
             }
             Op::Call(call) => self.call(inst, call)?,
@@ -481,7 +481,7 @@ impl<'a> Split<'a> {
         let mut array = ty;
         types::map(self.writer.module, &mut array);
         let value = self.writer.push(Op::Call(Box::new(call)), array);
-        let limbs = self.from_array(value, &[], bits);
+        let limbs = self.limbs_at(value, &[], bits);
         self.define(inst, limbs);
         Ok(())
     }

@@ -8,26 +8,34 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Check cubins, and print what is found. Findings are a failure.
+/// Check cubins, and print what is found. Findings are a failure, and so is a file that cannot be read; the others are checked all
+/// the same.
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let (mut findings, mut out) = (0, String::new());
+    let (mut findings, mut unread, mut out) = (0, Vec::new(), String::new());
     for input in &args.inputs {
-        let bytes = files::read(input)?;
-        let cubin = files::cubin(input, &bytes)?;
-        let report = check(&cubin, &args.entry).map_err(|error| Failure::file(input, error))?;
-        findings += report.findings.len();
-        match args.json {
-            true => writeln!(out, "{}", as_json(input, &report)),
-            false => write!(out, "{}", as_text(input, &report)),
+        match checked(input, args) {
+            Ok(report) => {
+                findings += report.findings.len();
+                out += &match args.json {
+                    true => format!("{}\n", as_json(input, &report)),
+                    false => as_text(input, &report),
+                };
+            }
+            Err(failure) => unread.push(failure.message().to_owned()),
         }
-        .map_err(|error| Failure::file(input, error))?;
     }
     files::write(Path::new("-"), out.as_bytes())?;
-    match findings {
-        0 => Ok(()),
-        1 => Err(Failure::Rejected("1 finding".to_owned())),
-        _ => Err(Failure::Rejected(format!("{findings} findings"))),
+    if findings > 0 {
+        let plural = if findings == 1 { "" } else { "s" };
+        unread.push(format!("{findings} finding{plural}"));
     }
+    if unread.is_empty() { Ok(()) } else { Err(Failure::Rejected(unread.join("\n"))) }
+}
+
+fn checked(input: &Path, args: &CheckArgs) -> Result<Report, Failure> {
+    let bytes = files::read(input)?;
+    let cubin = files::cubin(input, &bytes)?;
+    check(&cubin, &args.entry).map_err(|error| Failure::file(input, error))
 }
 
 fn as_text(input: &Path, report: &Report) -> String {

@@ -157,7 +157,7 @@ fn case(seed: &Seed, mutant: &Mutant, target: Target) -> Case {
     Case {
         notes: vec![format!("{}: {}", seed.name, mutant.note)],
         targets: vec![target],
-        plan: seed.plan.clone().unwrap_or_else(Plan::default),
+        plan: seed.plan.clone().unwrap_or_default(),
         expected: Vec::new(),
         except: Vec::new(),
         ptx: seeds::text(module, target),

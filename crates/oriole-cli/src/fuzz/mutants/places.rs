@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use oriole_ptx::ast::{
-    AddressBase, Block, Imm, Instruction, Item, Module, Name, Operand, RegisterDecl, ScalarType, Space, Span,
+    AddressBase, Block, Imm, Instruction, Item, Module, Name, Opcode, Operand, RegisterDecl, ScalarType, Space, Span,
     Statement, SymbolTable, Word,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -203,9 +203,12 @@ fn has_own_memory(block: &Block) -> bool {
     })
 }
 
-/// Whether an instruction's result may be one of several.
+/// Whether an instruction's result may be one of several: of approximations, and of sums of floats in a matrix product, of which the
+/// engines tell overflow differently (docs/fuzz.md).
 pub(super) fn is_approximate(instruction: &Instruction) -> bool {
-    instruction.has(Word::Approx) || instruction.has(Word::Full)
+    let is_product = matches!(instruction.opcode, Opcode::Mma | Opcode::Wmma);
+    let sums_floats = is_product && instruction.types().any(|ty| ty.is_float());
+    instruction.has(Word::Approx) || instruction.has(Word::Full) || sums_floats
 }
 
 /// Whether an instruction goes to memory of which each engine decides where it is, at an address that is no variable's.
