@@ -16,7 +16,6 @@ mod seeds;
 
 use super::campaign::Finding;
 use super::case::Case;
-use super::sides::Plan;
 use fastrand::Rng;
 use oriole_cubin::Target;
 use oriole_ptx::ast::Module;
