@@ -3,9 +3,9 @@
 use oriole_isa::Arch;
 
 #[path = "../../ptx/tests/statements/mod.rs"]
-mod statements;
+mod rows;
 
-use statements::{module, rows};
+use rows::{module, rows};
 
 /// What is taken, and has no lowering yet.
 const NOT_BUILT: [&str; 1] = ["tcgen05.ld.red"];

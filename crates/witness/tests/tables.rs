@@ -85,9 +85,8 @@ fn targets(has: impl Fn(Target) -> bool) -> Vec<Target> {
 /// The kernels of a form, whose names begin with `prefix`.
 fn form_jobs(table: &Table, form: &Form, prefix: &str, constants: bool) -> Vec<Job> {
     let rows = form.rows.values.len();
-    // All rows in as many kernels as it takes, or some rows far from each other in one.
-    let step = if is_thorough() { rows.div_ceil(8) } else { rows.div_ceil(6) }.max(1);
-    let firsts = if is_thorough() { step } else { 1 };
+    // Of constants, some rows far from each other in one kernel: others with each day's seed.
+    let step = rows.div_ceil(6).max(1);
     let mut jobs = Vec::new();
     for (number, code) in form.code.iter().enumerate() {
         let job = |operands, at: usize, how: &str| {
@@ -96,8 +95,8 @@ fn form_jobs(table: &Table, form: &Form, prefix: &str, constants: bool) -> Vec<J
             Some(Job { label, without: form.without.clone(), kernel })
         };
         if constants {
-            let first = |first| Operands::Constants { first: (first + number + seed()) % step, step };
-            jobs.extend((0..firsts).filter_map(|at| job(first(at), at, " of constants")));
+            let some = Operands::Constants { first: (number + seed()) % step, step };
+            jobs.extend(job(some, 0, " of constants"));
         } else {
             jobs.extend(job(Operands::Registers, 0, ""));
         }

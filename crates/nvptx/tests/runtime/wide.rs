@@ -76,8 +76,11 @@ impl Operands {
 /// `%r` from `%a` and `%b`, a divisor `%odd` and an amount `%n`, and what it is; `None` where it has no meaning.
 struct Operation {
     text: String,
-    host: Box<dyn Fn(&Operands) -> Option<BigInt>>,
+    host: Host,
 }
+
+/// What an operation gives by the host's arithmetic.
+type Host = Box<dyn Fn(&Operands) -> Option<BigInt>>;
 
 fn operation(text: impl Into<String>, host: impl Fn(&Operands) -> BigInt + 'static) -> Operation {
     Operation { text: text.into(), host: Box::new(move |o| Some(host(o))) }
@@ -403,8 +406,7 @@ fn what_wide_integers_cannot_do_is_named() {
              %x = load i256, ptr %p\n  {line}\n  ret void\n}}\n"
         );
         let module = oriole_nvptx::text::parse(&text, "k.ll").unwrap_or_else(|error| panic!("{}", error.render(&text)));
-        let error =
-            oriole_nvptx::driver::compile(module, &[], &Default::default()).err().expect("an error").to_string();
+        let error = oriole_nvptx::driver::compile(module, &[], &Default::default()).expect_err("an error").to_string();
         assert!(error.contains(what) && error.contains("128 bits"), "{line}: {error}");
     }
 }
