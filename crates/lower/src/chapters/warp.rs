@@ -120,9 +120,16 @@ fn by_mask(
 ) -> Lowered {
     let Some(mask) = mask else { return exchange(cx) };
     uniform::by_value(cx, &[mask], |cx, _, guard| {
-        cx.guard = guard;
+        // Behind a branch, not under the guard: what is written there has no earlier value that would have to be kept in the loop.
+        let (inside, after) = (cx.new_block()?, cx.new_block()?);
+        match guard {
+            Some(guard) => cx.branch(Operand::reg(guard.pred).with_not(!guard.negated), after, inside)?,
+            None => cx.jump(inside),
+        }
+        cx.switch_to(inside);
         exchange(cx)?;
-        cx.guard = None;
+        cx.jump(after);
+        cx.switch_to(after);
         Ok(())
     })
 }
