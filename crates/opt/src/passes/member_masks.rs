@@ -104,9 +104,12 @@ fn whole_ballot(func: &mut Function, context: &Context, uniformity: &Uniformity,
 
 /// Whether a value is a ballot that the wait for the members of `mask` comes before.
 fn is_ballot_under(func: &Function, ballot: Operand, mask: Operand) -> bool {
-    let Some(made) = ballot.as_reg().and_then(|value| func.definition(value)) else { return false };
-    let block_of = func.layout().iter().find(|block| func.block_insts(**block).contains(&made));
-    let Some(&block) = block_of.filter(|_| is_ballot(&func[made])) else { return false };
+    let made = ballot.as_reg().and_then(|value| func.definition(value));
+    // Its block is looked for only then: most operands are no ballots.
+    let Some(made) = made.filter(|made| is_ballot(&func[*made])) else { return false };
+    let Some(&block) = func.layout().iter().find(|block| func.block_insts(**block).contains(&made)) else {
+        return false;
+    };
     let before = func.block_insts(block).iter().take_while(|inst| **inst != made);
     let wait = before.filter(|inst| func[**inst].opcode == Opcode::WARPSYNC).last();
     wait.is_some_and(|wait| source(&func[*wait], Role::A) == Some(mask))
