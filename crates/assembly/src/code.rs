@@ -15,8 +15,8 @@ pub fn control_text(control: Control) -> String {
     format!("B{waits}:R{read}:W{write}:{stay}:S{:02}", control.stall)
 }
 
-/// The inverse of [`control_text`].
-pub(crate) fn parse_control(text: &str) -> Option<Control> {
+/// The inverse of [`control_text`]; `None` of what it never writes.
+pub fn parse_control(text: &str) -> Option<Control> {
     let parts: Vec<&str> = text.split(':').collect();
     let [waits, read, write, stay, stall] = parts[..] else { return None };
     let waits = waits.strip_prefix('B').filter(|waits| waits.len() == 6)?;

@@ -17,7 +17,7 @@ mod listing;
 mod moved;
 mod reader;
 
-pub use code::control_text;
+pub use code::{control_text, parse_control};
 pub use functions::{ListedFunction, ListedInstruction, ListingError, list_functions, read_functions};
 pub use reader::AssemblyError;
 

@@ -27,6 +27,9 @@ impl Control {
     /// bits zero except the two "none" fields.
     pub const NONE: Control =
         Control { stall: 0, stay: false, write_scoreboard: 7, read_scoreboard: 7, wait_mask: 0, spare: 0 };
+    /// The least that an instruction says whose operands stay for the next one (`.reuse`): the next issues one
+    /// cycle later, and on the same warp.
+    pub const KEEPS: Control = Control { stall: 1, stay: true, ..Control::NONE };
 }
 
 /// Cycles that a stall count of 0 stands for, with the bit to stay clear. ptxas writes it at -O0 after matrix

@@ -60,6 +60,26 @@ fn text_becomes_words_without_control_bits() {
     assert!(lines[2].starts_with("???"), "{}", lines[2]);
 }
 
+/// What nvdisasm and `oriole disasm` print of code goes back, `.reuse` without a control word too.
+#[test]
+fn lines_of_a_listing_become_words() {
+    // ptxas's word for sm_90: the next instruction issues one cycle later on the same warp.
+    const KEPT: u128 = 0x040fe200000000050000000700047223;
+    // The same without the bit of `.reuse`, waiting for scoreboard 2, with a stall count of 4.
+    const PLAIN: u128 = 0x004fe800000000050000000700047223;
+    let input = "        /*0070*/                   FFMA R4, R0.reuse, R7, R5 ;\n\
+                 /*0070*/ B--2---:R-:W-:Y:S04 FFMA R4, R0, R7, R5 ; /* 0x0000000700047223 */\n\
+                 /*0040*/ @!P0 BRA 0x70 ;\n\
+                 @!P0 BRA 0x70 @40\n\
+                 /*wrong*/ EXIT ;\n";
+    let (status, text) = oriole(&["asm", "--arch", "sm_90", "--hex", "-"], input);
+    assert_eq!(status, 0);
+    let words: Vec<_> = text.lines().map(|line| u128::from_str_radix(line, 16).ok()).collect();
+    assert_eq!(words[..2], [Some(KEPT), Some(PLAIN)]);
+    assert!(words[2].is_some() && words[2] == words[3], "{text}");
+    assert!(text.lines().nth(4).is_some_and(|line| line.contains("'wrong' is no address")), "{text}");
+}
+
 /// The spelling of the published opcode table: each letter turned by 13.
 #[test]
 fn dumps_can_spell_mnemonics_by_rot13() {

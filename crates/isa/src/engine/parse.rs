@@ -34,8 +34,9 @@ pub enum ParseError {
     SpecialRegister,
 }
 
-/// The instruction of a text such as `@P0 IADD3 R1, R2, 0x4, RZ`, with no scheduling bits. A label
-/// may be written as a byte address. `resolve` gives the address of a name in `` `(name) ``.
+/// The instruction of a text such as `@P0 IADD3 R1, R2, 0x4, RZ`, with no scheduling bits, or with
+/// [`Control::KEEPS`] where an operand has `.reuse`, which needs those in a 128-bit word. A label may be written as
+/// a byte address. `resolve` gives the address of a name in `` `(name) ``.
 pub fn parse(text: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> Result<Inst, ParseError> {
     let text = text.trim().trim_end_matches(';').trim_end();
     let mut scan = Scan::new(text);
@@ -53,11 +54,20 @@ pub fn parse(text: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> R
         inst.guard = Guard { predicate, negated };
         inst.control = Control::NONE;
         match parse_body(inst, body, arch, resolve) {
-            Ok(inst) => return Ok(inst),
+            Ok(mut inst) => {
+                if !arch.word_format().is_bundled() && keeps_operands(&inst) {
+                    inst.control = Control::KEEPS;
+                }
+                return Ok(inst);
+            }
             Err(error) => failure = error,
         }
     }
     Err(failure)
+}
+
+fn keeps_operands(inst: &Inst) -> bool {
+    inst.operands.iter().any(|operand| operand.flags.contains(OperandFlags::REUSE))
 }
 
 /// What follows the guard, by the templates of the opcode.

@@ -427,8 +427,8 @@ pub(crate) struct DisasmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AsmArgs {
-    /// What `oriole disasm --all` wrote, patched or not, or with --hex lines of INSTRUCTION [@ADDRESS];
-    /// `-` for standard input.
+    /// What `oriole disasm --all` wrote, patched or not, or with --hex lines of INSTRUCTION [@ADDRESS] or of a
+    /// listing; `-` for standard input.
     pub(crate) input: PathBuf,
     /// Cubin to write, or `-` for standard output.
     #[arg(short, long, required_unless_present = "hex", conflicts_with = "hex")]

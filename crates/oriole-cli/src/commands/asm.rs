@@ -4,7 +4,8 @@ use super::args::AsmArgs;
 use super::failure::Failure;
 use super::files;
 use crate::commands::arch::parse_arch;
-use oriole_isa::{Arch, encode, parse};
+use oriole_assembly::parse_control;
+use oriole_isa::{Arch, Control, encode, parse};
 use std::fmt::Write;
 
 /// Assemble a whole cubin, or single lines.
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
     }
 }
 
-/// Assemble each line `TEXT [@ADDRESS]`; a line that is no instruction answers `??? REASON`.
+/// Assemble each line, as [`Line`] reads it; a line that is no instruction answers `??? REASON`.
 fn words(text: &str, arch: Arch) -> Result<(), Failure> {
     let mut out = String::new();
     for line in text.lines() {
@@ -34,17 +35,50 @@ fn words(text: &str, arch: Arch) -> Result<(), Failure> {
 }
 
 fn assemble(line: &str, arch: Arch) -> Result<u128, String> {
-    let (text, address) = split_address(line)?;
-    let inst = parse(text, arch, &|_| None).map_err(|e| e.to_string())?;
-    encode(&inst, arch, address).map_err(|e| e.to_string())
+    let line = Line::read(line)?;
+    let mut inst = parse(line.text, arch, &|_| None).map_err(|e| e.to_string())?;
+    inst.control = line.control.unwrap_or(inst.control);
+    encode(&inst, arch, line.address).map_err(|e| e.to_string())
 }
 
-/// The instruction's text and its address, 0 unless ` @ADDRESS` ends the line. A guard stands first
+/// A line `TEXT [@ADDRESS]`, or one of a listing by nvdisasm or `oriole disasm`:
+/// `/*ADDRESS*/ [CONTROL] TEXT ; [/* WORD */]`.
+struct Line<'a> {
+    address: u64,
+    control: Option<Control>,
+    text: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn read(line: &'a str) -> Result<Line<'a>, String> {
+        let (ahead, rest) = split_comment(line.trim())?;
+        let rest = rest.split_once("/*").map_or(rest, |(text, _)| text).trim();
+        let (text, behind) = split_address(rest)?;
+        let (control, text) = match text.split_once(char::is_whitespace) {
+            Some((first, text)) if parse_control(first).is_some() => (parse_control(first), text),
+            _ => (None, text),
+        };
+        Ok(Line { address: behind.or(ahead).unwrap_or(0), control, text })
+    }
+}
+
+/// The address in the comment that begins a listing's line, and what follows.
+fn split_comment(line: &str) -> Result<(Option<u64>, &str), String> {
+    let Some((digits, rest)) = line.strip_prefix("/*").and_then(|line| line.split_once("*/")) else {
+        return Ok((None, line));
+    };
+    Ok((Some(address(digits)?), rest))
+}
+
+/// The instruction's text and its address, where ` @ADDRESS` ends the line. A guard stands first
 /// on its line, so an `@` after a blank that is not at the start is the address.
-fn split_address(line: &str) -> Result<(&str, u64), String> {
-    let line = line.trim();
-    let Some(at) = line.rfind(" @") else { return Ok((line, 0)) };
-    let digits = line[at + 2..].trim().trim_start_matches("0x");
-    let address = u64::from_str_radix(digits, 16).map_err(|_| format!("'{}' is no address", &line[at + 1..]))?;
-    Ok((line[..at].trim_end(), address))
+fn split_address(text: &str) -> Result<(&str, Option<u64>), String> {
+    let Some(at) = text.rfind(" @") else { return Ok((text, None)) };
+    let is_guard = text[at + 2..].trim_start_matches('!').starts_with(['P', 'U']);
+    if is_guard { Ok((text, None)) } else { Ok((text[..at].trim_end(), Some(address(&text[at + 2..])?))) }
+}
+
+fn address(digits: &str) -> Result<u64, String> {
+    let digits = digits.trim();
+    u64::from_str_radix(digits.trim_start_matches("0x"), 16).map_err(|_| format!("'{digits}' is no address"))
 }
