@@ -37,6 +37,7 @@ pub use error::CompileError;
 pub use history::{Figures, FunctionHistory, Step};
 pub use options::{CompileOptions, DebugInfo};
 pub use oriole_passes::{Dump, FastCompile, LastRun, Limit, PassCount, PassInfo, Timing};
+pub use oriole_regalloc::{AllocError, Shortage, Tightest};
 pub use parameters::{Meaning, ParameterType, parameter_types};
 pub use pipeline::{Compiled, FlowGraph, compile, compile_in, compile_module, compile_module_in, kernels, target};
 pub use pressure::{

@@ -237,7 +237,7 @@ impl Placing<'_> {
         cap: Option<u16>,
     ) -> Result<Option<FunctionAllocation>, AllocError> {
         match self.allocator.allocate(node.clone(), func, flow, cap) {
-            Err(AllocError::OutOfRegisters { .. }) => Ok(None),
+            Err(AllocError::OutOfRegisters(_)) => Ok(None),
             done => done.map(Some),
         }
     }

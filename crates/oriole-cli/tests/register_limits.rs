@@ -207,3 +207,57 @@ fn higher_levels_of_usage_use_more_registers() {
     let all = ["0", "2", "5", "8", "10"].map(used);
     assert!(all.is_sorted() && all[0] < all[4], "{all:?}");
 }
+
+/// A kernel whose matrix product holds `columns / 2` registers at once, none of which can be in memory; and its line.
+fn product(columns: u32) -> (String, u32) {
+    let registers: Vec<String> = (0..columns / 2).map(|i| format!("%f{i}")).collect();
+    let zeros: String = registers.iter().map(|register| format!("mov.f32 {register}, 0f00000000;\n")).collect();
+    let stores: String =
+        (0..).zip(&registers).map(|(i, r)| format!("st.global.f32 [%rd1+{}], {r};\n", 4 * i)).collect();
+    let head = format!(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+         .reg .b64 %rd<4>; .reg .f32 %f<{}>;\nld.param.u64 %rd1, [p];\n\
+         ld.global.v2.u64 {{%rd2, %rd3}}, [%rd1];\n{zeros}wgmma.fence.sync.aligned;\n",
+        columns / 2
+    );
+    let line = head.lines().count() as u32 + 1;
+    let text = format!(
+        "{head}wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.f16.f16 {{{}}}, %rd2, %rd3, 1, 1, 1, 0, 0;\n\
+         wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n{stores}ret;\n}}\n",
+        registers.join(", ")
+    );
+    (text, line)
+}
+
+/// The line that a message names, and the number of registers that it says would do.
+fn named(text: &str) -> (u32, u32) {
+    let behind = |word: &str| -> u32 {
+        let rest = text.split_once(word).unwrap_or_else(|| panic!("no '{word}' in: {text}")).1;
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or_else(|_| panic!("no number behind '{word}' in: {text}"))
+    };
+    (behind("instruction at line "), behind("register target of "))
+}
+
+#[test]
+fn an_instruction_without_room_is_named_with_the_number_that_would_do() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (input, output) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    for columns in [64, 128, 256] {
+        let (text, line) = product(columns);
+        std::fs::write(&input, text).expect("the folder is ours");
+        for mut command in compilers("sm_90a", &input, &output, &["--maxrregcount", "24"]) {
+            let (success, text) = said(&mut command);
+            assert!(!success && text.contains("(C7602) Insufficient registers (24)"), "{command:?}: {text}");
+            let (at, enough) = named(&text);
+            assert!(at == line && enough >= columns / 2, "{command:?}: {text}");
+            // The number is the compiler's own: ptxas's may differ.
+            let program = command.get_program().to_owned();
+            let again = compilers("sm_90a", &input, &output, &["--maxrregcount", &enough.to_string()]);
+            for mut command in again.into_iter().filter(|again| again.get_program() == program) {
+                let (success, text) = said(&mut command);
+                assert!(success, "{command:?}: {text}");
+            }
+        }
+    }
+}

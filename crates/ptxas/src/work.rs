@@ -6,7 +6,7 @@ use crate::messages::{Kind, Message};
 use crate::settings::{Goal, Settings};
 use crate::source::{Joined, Source};
 use crate::wording;
-use oriole_codegen::{CompileError, Compiled, Limits, Report, Session, memory_warnings};
+use oriole_codegen::{AllocError, CompileError, Compiled, Limits, Report, Session, memory_warnings};
 use oriole_ptx::ast::{Block, Instruction, Module, ScalarType, Statement};
 use oriole_ptx::diag::{Diagnostic, Rule, SourceMap};
 use std::sync::atomic::AtomicBool;
@@ -114,6 +114,9 @@ impl Work<'_> {
             match error {
                 CompileError::Source(errors) => self.rejected(joined, &errors),
                 CompileError::NoEntry { name, .. } => self.messages.fatal(&format!("Unknown function {name}"), failure),
+                CompileError::Allocation(AllocError::OutOfRegisters(shortage)) => {
+                    self.messages.fatal(&shortage.to_string(), failure)
+                }
                 CompileError::Allocation(error) => {
                     self.messages.fatal(&format!("Register allocation failed: {error}"), failure)
                 }

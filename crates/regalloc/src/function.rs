@@ -14,6 +14,7 @@ use crate::limits::{RegisterBudget, RegisterLimit};
 use crate::node::Node;
 use crate::pairing::join_accesses;
 use crate::relief::Relief;
+use crate::shortage::Shortage;
 use crate::slots::share_slots;
 use crate::spill::{SpillBytes, spill};
 use crate::stack::{STACK_POINTER, makes_calls, needs_stack};
@@ -235,7 +236,7 @@ fn allocate_file(
             {
                 continue;
             }
-            return Err(out_of_registers(func, file, graph.peak));
+            return Err(out_of_registers(func, file, &registers));
         }
         let Assigned { failed, missed } =
             assign(&mut graph, Place { func, arch: facts.arch, weights: &facts.weights, lines: &lines }, &registers);
@@ -266,11 +267,11 @@ fn allocate_file(
                 if round == 0 && relief.begin(func, lines, facts, allocation)? {
                     continue;
                 }
-                return Err(out_of_registers(func, file, failed.len()));
+                return Err(out_of_registers(func, file, &registers));
             }
         }
         if !registers.may_spill {
-            return Err(out_of_registers(func, file, failed.len()));
+            return Err(out_of_registers(func, file, &registers));
         }
         let chosen = spill_choice(&graph, &failed);
         // Where nothing can go to memory, there is no other way.
@@ -286,12 +287,12 @@ fn allocate_file(
         // What is held in the other files, threads that are apart must not write.
         let releases = |func: &mut Function| file == RegFile::R && release_holds(func);
         if chosen.is_empty() && !releases(func) && !component_by_component(func, &regs(&failed))? {
-            return Err(out_of_registers(func, file, failed.len()));
+            return Err(out_of_registers(func, file, &registers));
         }
         spill(func, facts.arch, &regs(&chosen), &mut allocation.spills)?;
         facts.renew(func, file);
     }
-    Err(out_of_registers(func, file, 0))
+    Err(out_of_registers(func, file, &registers))
 }
 
 /// More is live at a time than there are registers.
@@ -308,8 +309,11 @@ fn release_holds(func: &mut Function) -> bool {
     func.inst_count() != before
 }
 
-fn out_of_registers(func: &Function, file: RegFile, needed: usize) -> AllocError {
-    AllocError::OutOfRegisters { function: func.name().to_owned(), file, needed }
+/// Allocation gives up. Where another one follows, nobody reads why.
+fn out_of_registers(func: &Function, file: RegFile, registers: &Registers<'_>) -> AllocError {
+    let shortage = Shortage::unexplained(func, file, registers.most);
+    let shortage = if registers.is_firm { shortage } else { shortage.explained(func, count(&registers.reserved)) };
+    AllocError::OutOfRegisters(shortage.into())
 }
 
 /// Moves whose source and destination got the same register; not those of the program where they are `kept`.

@@ -37,6 +37,7 @@ mod relief;
 mod repair;
 mod retest;
 mod scan;
+mod shortage;
 mod slots;
 mod spill;
 mod stack;
@@ -51,10 +52,9 @@ pub use limits::{MAXIMUM as MAXIMUM_REGISTERS, RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
 pub use recompute::{OWN_NEED, Recomputable, Recomputing, Wanted, recompute};
 pub use retest::retest;
+pub use shortage::{Shortage, Tightest};
 pub use spill::SpillBytes;
 pub use weights::{estimated_work, weighted, work_without_copies};
-
-use oriole_isa::RegFile;
 
 /// What the caller decides.
 #[derive(Clone, Debug, Default)]
@@ -88,15 +88,8 @@ pub struct AllocOptions {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AllocError {
     /// More values live at once than the file has registers, and spilling cannot help.
-    #[error("function '{function}': register allocation failed in file {file:?}: {needed} values found no register")]
-    OutOfRegisters {
-        /// The function.
-        function: String,
-        /// The register file.
-        file: RegFile,
-        /// Virtual registers without a place.
-        needed: usize,
-    },
+    #[error("{0}")]
+    OutOfRegisters(Box<Shortage>),
     /// A kernel gives registers back that it cannot have.
     #[error(
         "line {line}: (C7406) setmaxnreg.dec has register count ({count}) which is larger than the largest temporal \

@@ -5,6 +5,7 @@
 mod uniform;
 
 use crate::AllocError;
+use crate::shortage::Shortage;
 use crate::stack::{SlotAccess, load_slot, store_slot};
 use oriole_isa::{Arch, Cmp, Mods, Opcode, RegFile, Role, Sign};
 use oriole_ori::{
@@ -119,7 +120,7 @@ fn find_home(func: &mut Function, arch: Arch, reg: VReg, definitions: &Definitio
         }),
         RegFile::UP => uniform::home_of_predicate(func),
         RegFile::UR => uniform::home_of_register(func, reg, definitions.single(reg), arch),
-        file => Err(AllocError::OutOfRegisters { function: func.name().to_owned(), file, needed: 0 }),
+        file => Err(AllocError::OutOfRegisters(Shortage::unexplained(func, file, 0).into())),
     }
 }
 
