@@ -164,11 +164,20 @@ pub fn parse(name: &str, arch: Arch) -> Option<u8> {
 }
 
 /// Special registers that do not change while a thread runs.
-const CONSTANT: [&str; 8] =
-    ["SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_LANEID", "SR_CgaCtaId"];
+const CONSTANT: [&str; 9] = [
+    "SR_TID.X",
+    "SR_TID.Y",
+    "SR_TID.Z",
+    "SR_CTAID.X",
+    "SR_CTAID.Y",
+    "SR_CTAID.Z",
+    "SR_LANEID",
+    "SR_CgaCtaId",
+    "SR_CgaSize",
+];
 
 /// Whether the special register `number` of the target reads the same as long as a thread runs: the thread's place in
-/// its block, and the block's in the grid and in its cluster.
+/// its block, the block's in the grid and in its cluster, and the shape of the cluster.
 pub fn is_constant(number: u8, arch: Arch) -> bool {
     by_number(number, arch).is_some_and(|register| CONSTANT.contains(&register.name))
 }

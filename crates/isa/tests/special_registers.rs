@@ -43,6 +43,8 @@ fn only_a_threads_place_is_constant() {
     for name in ["SR_CLOCKLO", "SR_CLOCKHI", "SR_GLOBALTIMERLO", "SR_VIRTID", "SR_PM3"] {
         assert_eq!(constant(name), Some(false), "{name}");
     }
+    let shape = by_name("SR_CgaSize", Arch::Sm100).expect("sm_100 has it");
+    assert!(is_constant(shape.number, Arch::Sm100));
 }
 
 /// `%warpid` is bits 8 to 14 of the virtual identity, of which the lane alone is the thread's.

@@ -148,7 +148,9 @@ pub(crate) fn s2r(cx: &mut FnLower<'_, '_>, to: Operand, number: u8) -> Lowered 
         let mut inst = Inst::neutral(Sass::CS2R, [Field::CS2R_SIZE.is(Cs2rSize::X32)].into_iter().collect());
         inst.set_role(D, to);
         inst.set_role(A, Operand::special(number));
-        inst.flags |= InstFlags::VOLATILE;
+        if !special_registers::is_constant(number, cx.arch()) {
+            inst.flags |= InstFlags::VOLATILE;
+        }
         cx.emit_inst(inst)?;
         return Ok(());
     }

@@ -64,7 +64,8 @@ pub(super) fn expression(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>
 pub(crate) fn may_be_shared(opcode: Opcode) -> bool {
     let effects = opcode.info().effects;
     let elsewhere = matches!(opcode, Opcode::MOV | Opcode::LEPC);
-    !elsewhere && (effects == Effects::NONE || effects == Effects::READS_MEMORY || opcode == Opcode::S2R)
+    let reads_special = matches!(opcode, Opcode::S2R | Opcode::CS2R);
+    !elsewhere && (effects == Effects::NONE || effects == Effects::READS_MEMORY || reads_special)
 }
 
 /// Whether an instruction of such an opcode always gives the same.
