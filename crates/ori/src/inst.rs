@@ -215,7 +215,8 @@ impl Inst {
     pub fn reads_constant_register(&self, arch: Arch) -> bool {
         let constant =
             |kind| matches!(kind, OperandKind::Special(number) if special_registers::is_constant(number, arch));
-        matches!(self.opcode, Opcode::S2R | Opcode::CS2R) && self.operands.get(1).is_some_and(|operand| constant(operand.kind()))
+        matches!(self.opcode, Opcode::S2R | Opcode::CS2R)
+            && self.operands.get(1).is_some_and(|operand| constant(operand.kind()))
     }
 
     /// Whether it always happens, and gives the same for the same operands wherever it stands: it only computes, or reads a

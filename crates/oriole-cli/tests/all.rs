@@ -22,6 +22,7 @@ mod limits_of_chips;
 mod manual;
 mod memcheck;
 mod memcheck_seeds;
+mod memory;
 mod mistakes;
 mod modules;
 mod mutants;
