@@ -1,5 +1,6 @@
 //! What `--time-phases` prints: a tree of stages, passes, rules.
 
+use crate::console;
 use oriole_codegen::Timing;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -61,8 +62,8 @@ fn part_json(part: &Timing) -> Value {
 /// In the form that was asked for.
 pub(crate) fn print(times: &[Timing], form: TimesForm) {
     match form {
-        TimesForm::Text => eprint!("{}", text(times)),
-        TimesForm::Json => eprintln!("{:#}", json(times)),
+        TimesForm::Text => console::say_text(&text(times)),
+        TimesForm::Json => console::say(format_args!("{:#}", json(times))),
     }
 }
 

@@ -31,7 +31,7 @@ fn words(text: &str, arch: Arch) -> Result<(), Failure> {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{answer}");
     }
-    files::write(std::path::Path::new("-"), out.as_bytes())
+    files::print(&out)
 }
 
 fn assemble(line: &str, arch: Arch) -> Result<u128, String> {

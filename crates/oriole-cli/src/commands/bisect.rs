@@ -8,6 +8,7 @@ use super::failure::{Failure, rejected, usage};
 use super::launch::{Given, behind_dashes, check_types};
 use super::run_args::RunArgs;
 use super::{compile, files, simulate};
+use crate::console;
 use crate::difference::changed_lines;
 use crate::temporary;
 use oriole_codegen::{Compiled, LastRun, Limit};
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<(), Failure> {
     }
     let mut search = Search { input: &args.input, bytes: &bytes, code, expected: judge.expected(args, &bytes)?, judge };
     let text = search.report()?;
-    files::write(Path::new("-"), text.as_bytes())
+    files::print(&text)
 }
 
 /// What says whether code is right.
@@ -193,7 +194,7 @@ impl Search<'_> {
             Err(failure) => Trial { why: Some(failure.message().to_owned()), compiled: None },
         };
         if limit.runs < u64::MAX {
-            eprintln!("--pass-limit {limit}: {}", if trial.why.is_some() { "wrong" } else { "right" });
+            console::say(format_args!("--pass-limit {limit}: {}", if trial.why.is_some() { "wrong" } else { "right" }));
         }
         Ok(trial)
     }

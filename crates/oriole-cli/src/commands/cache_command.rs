@@ -4,7 +4,6 @@ use super::batch_args::CacheCommandArgs;
 use super::cache::{clear, contents};
 use super::failure::Failure;
 use super::files;
-use std::path::Path;
 
 /// Say how much is in a cache, or empty it.
 pub(crate) fn run(args: &CacheCommandArgs) -> Result<(), Failure> {
@@ -16,5 +15,5 @@ pub(crate) fn run(args: &CacheCommandArgs) -> Result<(), Failure> {
         let gone = if args.clear { " removed" } else { "" };
         format!("{} entries, {} bytes{gone}", contents.entries, contents.bytes)
     };
-    files::write(Path::new("-"), format!("{text}\n").as_bytes())
+    files::print(&format!("{text}\n"))
 }

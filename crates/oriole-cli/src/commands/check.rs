@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
             Err(failure) => unread.push(failure.message().to_owned()),
         }
     }
-    files::write(Path::new("-"), out.as_bytes())?;
+    files::print(&out)?;
     if findings > 0 {
         let plural = if findings == 1 { "" } else { "s" };
         unread.push(format!("{findings} finding{plural}"));

@@ -5,7 +5,9 @@ use super::batch_args::DiagnosticsForm;
 use super::cache::{Cache, Sources};
 use super::diagnostics::{self, Record, Severity};
 use super::failure::{Failure, usage};
+use super::files::Outputs;
 use super::{batch, cuda_source, files, nvptx, schedule};
+use crate::console;
 use crate::phase_index::{self, Index};
 use crate::product::Product;
 use crate::uniformity::UniformityForm;
@@ -21,7 +23,7 @@ const LIST_KNOBS: &str = "list=1";
 /// Compile a file and write the cubin, or several into a folder.
 pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     if args.code.knob.iter().any(|setting| setting == LIST_KNOBS) {
-        return files::write(Path::new("-"), knobs().as_bytes());
+        return files::print(&knobs());
     }
     let done = if args.batch.out_dir.is_some() { batch::run(args) } else { compile_one(args) };
     match args.batch.diagnostics {
@@ -59,33 +61,35 @@ fn compile_one(args: &CompileArgs) -> Result<(), Failure> {
         Made::Compiled(product, compiled) => (product, Some(compiled)),
     };
     say(args, input, &product.said.notes, cache.as_ref());
+    let mut outputs = Outputs::default();
     if let Some(compiled) = &compiled {
-        show(args, compiled)?;
+        show(args, compiled, &mut outputs)?;
         if let (Some(path), Some(form)) = (&args.pressure, form) {
-            files::write(path, pressure::report(compiled, form).as_bytes())?;
+            outputs.add(path, pressure::report(compiled, form).as_bytes())?;
         }
     }
     if args.verbose {
-        eprint!("{}", product.said.verbose.print(Some(start.elapsed())));
+        console::say_text(&product.said.verbose.print(Some(start.elapsed())));
         if let Some(cache) = &cache {
-            eprintln!("{}", cache.counts());
+            console::say(cache.counts());
         }
     }
     if let Some(compiled) = &compiled {
         if args.code.pass_limit.is_some() {
-            eprintln!("{}", report::passes(&compiled.passes));
+            console::say(report::passes(&compiled.passes));
         }
         if let Some(form) = args.time_phases {
             timings::print(&compiled.times, form);
         }
     }
     if let Some(path) = &args.schedule {
-        schedule::write(path, &product.cubin)?;
+        outputs.add(path, schedule::of_cubin(path, &product.cubin)?.as_bytes())?;
     }
     if let Some(what) = &args.explain_schedule {
-        schedule::explain(what, &product.cubin)?;
+        outputs.print(&schedule::explanation(what, &product.cubin)?);
     }
-    files::write(output, &product.cubin)?;
+    outputs.add(output, &product.cubin)?;
+    outputs.finish()?;
     // The program ends here: the system takes all memory back at once.
     std::mem::forget(compiled);
     Ok(())
@@ -132,10 +136,12 @@ fn say(args: &CompileArgs, input: &Path, notes: &[(Severity, String)], cache: Op
     let problem = cache.and_then(Cache::problem).map(|problem| (Severity::Warning, problem.to_owned()));
     let all: Vec<_> = notes.iter().cloned().chain(problem).filter(|_| !args.batch.quiet).collect();
     match args.batch.diagnostics {
-        DiagnosticsForm::Text => all.iter().for_each(|(severity, text)| eprintln!("{}: {text}", severity.word())),
+        DiagnosticsForm::Text => {
+            all.iter().for_each(|(severity, text)| console::say(format_args!("{}: {text}", severity.word())))
+        }
         DiagnosticsForm::Json => {
             let record = |(severity, text)| Record::new(Some(input), severity, text);
-            eprint!("{}", diagnostics::lines(&all.into_iter().map(record).collect::<Vec<_>>()));
+            console::say_text(&diagnostics::lines(&all.into_iter().map(record).collect::<Vec<_>>()));
         }
     }
 }
@@ -300,21 +306,22 @@ fn failure(path: &Path, text: Option<&str>, error: CompileError) -> Failure {
     }
 }
 
-fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {
+/// What the options show of a compilation, among the outputs of the call.
+fn show(args: &CompileArgs, compiled: &Compiled, outputs: &mut Outputs) -> Result<(), Failure> {
     if let Some(folder) = &args.dump_all {
         files::make_folder(folder)?;
         for dump in &compiled.dumps {
-            files::write(&folder.join(phase_index::file_name(dump)), dump.text.as_bytes())?;
+            outputs.add(&folder.join(phase_index::file_name(dump)), dump.text.as_bytes())?;
         }
         let index = serde_json::to_vec_pretty(&Index::new(compiled)).map_err(|error| Failure::file(folder, error))?;
-        files::write(&folder.join(phase_index::FILE), &index)?;
+        outputs.add(&folder.join(phase_index::FILE), &index)?;
     }
     let wanted = compiled.dumps.iter().filter(|dump| args.dump_after.iter().any(|name| name == dump.pass));
     let mut printed: String =
         wanted.map(|d| format!("; {} after {:03}-{}\n{}\n", d.unit, d.number, d.pass, d.text)).collect();
     if let Some(path) = &args.dump_cfg {
         let graphs: String = compiled.graphs.iter().map(|graph| graph.dot.as_str()).collect();
-        files::write(path, graphs.as_bytes())?;
+        outputs.add(path, graphs.as_bytes())?;
     }
     if args.dump_rpo {
         printed.extend(compiled.graphs.iter().map(|graph| format!("; {}\n{}\n", graph.function, graph.rpo)));
@@ -325,5 +332,6 @@ fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {
     if args.stats {
         printed.push_str(&report::statistics(compiled));
     }
-    files::write(Path::new("-"), printed.as_bytes())
+    outputs.print(&printed);
+    Ok(())
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
         (false, Some(texts)) => texts.0.iter().flatten().map(String::as_str).collect(),
         (false, None) => steps.iter().map(|function| table(&index.target, function)).collect(),
     };
-    files::write(Path::new("-"), text.as_bytes())
+    files::print(&text)
 }
 
 /// A function with the phases that are shown, each with what stood before it.

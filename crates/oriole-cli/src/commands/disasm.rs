@@ -9,7 +9,6 @@ use oriole_assembly::{control_text, read_functions};
 use oriole_cubin::LineKind;
 use oriole_isa::{Arch, decode};
 use std::fmt::Write;
-use std::path::Path;
 
 /// Show a cubin's code, or answer lines of hexadecimal words.
 pub(crate) fn run(args: &DisasmArgs) -> Result<(), Failure> {
@@ -22,7 +21,7 @@ pub(crate) fn run(args: &DisasmArgs) -> Result<(), Failure> {
         }
         _ => listing(args, &bytes)?,
     };
-    files::write(Path::new("-"), out.as_bytes())
+    files::print(&out)
 }
 
 fn hex_lines(args: &DisasmArgs, bytes: &[u8]) -> Result<String, Failure> {

@@ -1,6 +1,7 @@
 //! How a command fails: the exit status and what is said.
 
 use super::diagnostics::{Record, Severity};
+use crate::console;
 use oriole_device::Fault;
 use std::io::Write;
 use std::path::Path;
@@ -57,7 +58,7 @@ impl Failure {
             Failure::Usage(_) => 2,
             Failure::Fault(_) => 3,
         };
-        eprintln!("{}", self.message());
+        console::say(self.message());
         ExitCode::from(status)
     }
 }

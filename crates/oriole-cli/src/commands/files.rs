@@ -1,12 +1,10 @@
-//! Input and output files: `-` is a standard stream, and an output appears whole or not at all.
+//! Input files, names of files, and standard output: `-` is a standard stream.
 
-use super::failure::Failure;
-use super::unfinished::Listed;
+use super::failure::{Failure, rejected};
+pub(crate) use super::outputs::{Outputs, write};
 use oriole_cubin::Cubin;
-use std::ffi::CString;
 use std::io::{Error, ErrorKind, Read, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The first bytes of an ELF file.
@@ -15,7 +13,7 @@ pub(crate) const ELF_MAGIC: &[u8] = b"\x7fELF";
 const STDIN: &str = "/dev/stdin";
 const STDOUT: &str = "/dev/stdout";
 /// Most links from a name to a file; Linux follows as many.
-const MOST_LINKS: usize = 40;
+pub(super) const MOST_LINKS: usize = 40;
 
 /// All bytes of a file, or of standard input for `-`.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -63,6 +61,7 @@ pub(crate) fn keep_apart<'a>(
     let mut taken: Vec<Identity> = Vec::new();
     for path in outputs {
         let Some(identity) = Identity::of(path, STDOUT) else { continue };
+        has_folder(path)?;
         if inputs.contains(&identity) {
             return Err(Failure::Usage(format!("error: {}: the output is an input file", path.display())));
         }
@@ -72,6 +71,13 @@ pub(crate) fn keep_apart<'a>(
         taken.push(identity);
     }
     Ok(())
+}
+
+/// Refuse an output whose folder is not there.
+fn has_folder(path: &Path) -> Result<(), Failure> {
+    let missing = behind_links(path).and_then(|path| std::fs::metadata(folder_of(&path))).err();
+    let missing = missing.filter(|error| error.kind() == ErrorKind::NotFound);
+    missing.map_or(Ok(()), |error| Err(Failure::file(path, format!("cannot be written: {error}"))))
 }
 
 /// What makes two names the same file.
@@ -98,49 +104,36 @@ impl Identity {
     }
 }
 
-/// Write a file through a temporary one beside it, or standard output for `-`. Where there is a file already,
-/// links to it stay and the new one gets its mode.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if is_stream(path) {
-        return match std::io::stdout().write_all(bytes) {
-            // The reader has seen enough (`| head`).
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-            done => done.map_err(|e| Failure::file(path, e)),
-        };
-    }
-    write_file(path, bytes).map_err(|e| Failure::file(path, format!("cannot be written: {e}")))
+/// Write to standard output.
+///
+/// # Errors
+/// It cannot be written, but for a reader that has seen enough (`| head`).
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let existing = std::fs::metadata(path).ok();
-    if let Some(there) = &existing {
-        // Replacing by renaming would go round a file's own write protection. For a folder this is an error.
-        let mut file = std::fs::OpenOptions::new().write(true).open(path)?;
-        if !there.is_file() {
-            // A device such as /dev/null cannot be replaced by renaming.
-            return file.write_all(bytes);
+/// The same of bytes.
+pub(super) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    // What stands behind the last line end would wait for the end of the process, where nobody hears of an error.
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(rejected(format!("standard output cannot be written: {error}")))
         }
+        _ => Ok(()),
     }
-    let target = behind_links(path)?;
-    let mut temporary = Temporary::beside(&target)?;
-    // The file's own errors: those of the wrapper name the temporary file.
-    temporary.file.as_file_mut().write_all(bytes)?;
-    if let Some(there) = &existing {
-        temporary.file.as_file().set_permissions(there.permissions())?;
-    }
-    temporary.become_file(&target, existing.is_some())
 }
 
-fn is_stream(path: &Path) -> bool {
+pub(super) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The path that symbolic links lead to, whether there is a file or not.
-fn behind_links(path: &Path) -> Result<PathBuf, Error> {
+pub(super) fn behind_links(path: &Path) -> Result<PathBuf, Error> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         match std::fs::read_link(&path) {
@@ -151,54 +144,4 @@ fn behind_links(path: &Path) -> Result<PathBuf, Error> {
         }
     }
     Err(Error::new(ErrorKind::InvalidInput, "too many symbolic links"))
-}
-
-/// A file that becomes an output or goes: also when a signal ends the process.
-struct Temporary {
-    file: tempfile::NamedTempFile,
-    listed: Listed,
-}
-
-impl Temporary {
-    fn beside(path: &Path) -> Result<Temporary, Error> {
-        let mut listed = Listed::default();
-        // What a newly created file gets: readable and writable by all, less the process's umask.
-        let mut options = std::fs::OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o666);
-        let file = tempfile::Builder::new().make_in(folder_of(path), |name| {
-            listed = Listed::new(name);
-            options.open(name)
-        })?;
-        let (file, name) = file.into_parts();
-        Ok(Temporary { file: tempfile::NamedTempFile::from_parts(file, name), listed })
-    }
-
-    /// The file has this path from now on; one that is there goes.
-    fn become_file(self, path: &Path, is_there: bool) -> Result<(), Error> {
-        let done = if is_there && exchange(self.file.path(), path).is_ok() {
-            // What was there has the temporary's name.
-            self.file.close()
-        } else {
-            self.file.persist(path).map(drop).map_err(|e| e.error)
-        };
-        drop(self.listed);
-        done
-    }
-}
-
-/// Let two files change names, in one step. To rename one over another would have `ext4` write its bytes to the disk
-/// there and then: a fifteenth of an empty module. An error where one is not there, or the file system cannot do it.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn exchange(one: &Path, other: &Path) -> Result<(), Error> {
-    let [one, other] = [one, other].map(|path| CString::new(path.as_os_str().as_bytes()));
-    let (one, other) = (one?, other?);
-    // SAFETY: both are C strings, which live until the call returns.
-    let status =
-        unsafe { libc::renameat2(libc::AT_FDCWD, one.as_ptr(), libc::AT_FDCWD, other.as_ptr(), libc::RENAME_EXCHANGE) };
-    if status == 0 { Ok(()) } else { Err(Error::last_os_error()) }
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn exchange(_: &Path, _: &Path) -> Result<(), Error> {
-    Err(ErrorKind::Unsupported.into())
 }

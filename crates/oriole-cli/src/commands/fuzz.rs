@@ -2,14 +2,16 @@
 
 use super::args::{FuzzArgs, FuzzKind, FuzzWithout};
 use super::failure::Failure;
+use super::side_by_side;
 use super::{compile, files};
+use crate::console;
 use crate::fuzz::{
     Build, Campaign, Case, Change, Finding, Kinds, Mutants, Seed, Side, Tally, Tools, every_time, in_turn,
     without_phases,
 };
 use crate::nvdisasm::Nvdisasm;
 use oriole_cubin::Target;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -34,32 +36,31 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
     }
     let campaign = campaign(args)?;
     if let Some(number) = args.show {
-        return files::write(Path::new("-"), campaign.case(number).to_string().as_bytes());
+        return files::print(&campaign.case(number).to_string());
     }
-    if let Some(jobs) = args.jobs {
-        // The pool can be set once; a second command in one process would find it set, which is as good.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global();
-    }
+    let pool = side_by_side::pool(args.jobs.unwrap_or_else(side_by_side::processors))?;
     let start = Instant::now();
     let done = AtomicU64::new(0);
-    let findings = campaign.run(|programs, found| {
-        let before = done.fetch_add(programs, Ordering::Relaxed);
-        for finding in found {
-            if let Err(error) = report(finding, args) {
-                eprintln!("{error:?}");
+    let findings = pool.install(|| {
+        campaign.run(|programs, found| {
+            let before = done.fetch_add(programs, Ordering::Relaxed);
+            for finding in found {
+                if let Err(error) = report(finding, args) {
+                    console::say(format_args!("{error:?}"));
+                }
             }
-        }
-        if before / REPORT_EVERY != (before + programs) / REPORT_EVERY {
-            eprintln!("{} programs, {:.0} s", before + programs, start.elapsed().as_secs_f64());
-        }
+            if before / REPORT_EVERY != (before + programs) / REPORT_EVERY {
+                console::say(format_args!("{} programs, {:.0} s", before + programs, start.elapsed().as_secs_f64()));
+            }
+        })
     });
     let time = start.elapsed().as_secs_f64();
     let of_ptxas = findings.iter().filter(|finding| finding.is_ptxas).count();
     let ours = findings.len() - of_ptxas;
-    println!(
-        "{} programs, {ours} findings, {of_ptxas} of optimised ptxas, seed {}, {time:.1} s",
+    files::print(&format!(
+        "{} programs, {ours} findings, {of_ptxas} of optimised ptxas, seed {}, {time:.1} s\n",
         args.count, args.seed
-    );
+    ))?;
     match ours {
         0 => Ok(()),
         _ => Err(Failure::Rejected(format!("error: the sides differ on {ours} programs"))),
@@ -102,8 +103,7 @@ fn report(finding: &Finding, args: &FuzzArgs) -> Result<(), Failure> {
     std::fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
     let file = folder.join(format!("{}-{}.ptx", args.seed, finding.number));
     files::write(&file, finding.case.to_string().as_bytes())?;
-    println!("program {}: {} ({})", finding.number, finding.difference, file.display());
-    Ok(())
+    files::print(&format!("program {}: {} ({})\n", finding.number, finding.difference, file.display()))
 }
 
 impl From<FuzzKind> for Kinds {
@@ -143,32 +143,31 @@ fn run_mutants(args: &FuzzArgs, change: Change) -> Result<(), Failure> {
     };
     if let Some(number) = args.show {
         let cases: String = mutants.cases(number).iter().map(Case::to_string).collect();
-        return files::write(Path::new("-"), cases.as_bytes());
+        return files::print(&cases);
     }
-    if let Some(jobs) = args.jobs {
-        // The pool can be set once; a second command in one process would find it set, which is as good.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global();
-    }
+    let pool = side_by_side::pool(args.jobs.unwrap_or_else(side_by_side::processors))?;
     let (start, tally, done) = (Instant::now(), Tally::default(), AtomicU64::new(0));
-    let findings = mutants.run(&tally, |count, found| {
-        let before = done.fetch_add(count, Ordering::Relaxed);
-        for finding in found {
-            if let Err(error) = report(finding, args) {
-                eprintln!("{error:?}");
+    let findings = pool.install(|| {
+        mutants.run(&tally, |count, found| {
+            let before = done.fetch_add(count, Ordering::Relaxed);
+            for finding in found {
+                if let Err(error) = report(finding, args) {
+                    console::say(format_args!("{error:?}"));
+                }
             }
-        }
-        if before / REPORT_EVERY != (before + count) / REPORT_EVERY {
-            eprintln!("{} mutants, {:.0} s", before + count, start.elapsed().as_secs_f64());
-        }
+            if before / REPORT_EVERY != (before + count) / REPORT_EVERY {
+                console::say(format_args!("{} mutants, {:.0} s", before + count, start.elapsed().as_secs_f64()));
+            }
+        })
     });
     let [modules, taken, compared] =
         [&tally.modules, &tally.taken, &tally.compared].map(|count| count.load(Ordering::Relaxed));
-    println!(
-        "{modules} modules, {taken} compiled, {compared} run, {} findings, seed {}, {:.1} s",
+    files::print(&format!(
+        "{modules} modules, {taken} compiled, {compared} run, {} findings, seed {}, {:.1} s\n",
         findings.len(),
         args.seed,
         start.elapsed().as_secs_f64()
-    );
+    ))?;
     match findings.len() {
         0 => Ok(()),
         count => Err(Failure::Rejected(format!("error: {count} findings"))),
@@ -187,7 +186,7 @@ fn seeds(paths: &[PathBuf]) -> Result<Vec<Seed>, Failure> {
         };
         match read {
             Ok(read) => seeds.extend(read),
-            Err(reason) => eprintln!("{}: left out: {reason}", path.display()),
+            Err(reason) => console::say(format_args!("{}: left out: {reason}", path.display())),
         }
     }
     match seeds.is_empty() {
@@ -210,7 +209,8 @@ fn run_files(args: &FuzzArgs) -> Result<(), Failure> {
         let case = Case::parse(&text).map_err(|error| Failure::file(path, error))?;
         for &target in &case.targets {
             let faults = case.faults(&case.outcomes(target, &sides, &tools));
-            faults.iter().for_each(|fault| println!("{}: {target}: {fault}", path.display()));
+            let lines: String = faults.iter().map(|fault| format!("{}: {target}: {fault}\n", path.display())).collect();
+            files::print(&lines)?;
             differing += usize::from(!faults.is_empty());
         }
     }

@@ -1,7 +1,7 @@
 //! `oriole run --engine gpu`: the same launch through the CUDA driver.
 
 use super::failure::Failure;
-use super::files;
+use super::files::Outputs;
 use super::launch::{Given, say_what_runs, wrong_argument};
 use super::run_args::RunArgs;
 use crate::cuda::{DevicePointer, Driver, DriverError, Module, Shape};
@@ -30,12 +30,13 @@ pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, given: &Given) -
     say_what_runs(args);
     within(args, || driver.launch(&module, &args.entry, shape(args), &mut parameters))
         .map_err(|e| Failure::Fault(format!("fault: {e}")))?;
+    let mut files = Outputs::default();
     for (path, address, array) in outputs {
         let mut bytes = vec![0; array.size().and_then(|size| usize::try_from(size).ok()).unwrap_or(0)];
         driver.download(address, &mut bytes).map_err(rejected)?;
-        files::write(&path, &array.file(&path, bytes))?;
+        files.add(&path, &array.file(&path, bytes))?;
     }
-    Ok(())
+    files.finish()
 }
 
 /// How the kernel is launched.

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &IsaArgs) -> Result<(), Failure> {
         IsaCommand::Published => published::page(),
         IsaCommand::SpecialRegisters { arch } => registers(arch.as_deref().map(parse_arch).transpose()?),
     };
-    files::write(Path::new("-"), text.as_bytes())
+    files::print(&text)
 }
 
 fn manual(folder: &Path) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use super::args::{Cli, Command};
 use super::failure::{Failure, usage};
 use super::run_args::{Engine, RunArgs};
 use super::{files, run};
+use crate::console;
 use clap::Parser;
 use oriole_codegen::{LineTable, Meaning, ParameterType};
 use oriole_cubin::{Cubin, LineKind};
@@ -70,7 +71,7 @@ pub(crate) fn behind_dashes(input: &Path, words: &[String], measures: bool) -> R
 pub(crate) fn say_what_runs(args: &RunArgs) {
     if args.block.is_none() && !args.quiet {
         let which = if args.grid == [1, 1, 1] { "one thread runs" } else { "one thread of each block runs" };
-        eprintln!("note: without --block, {which}");
+        console::say(format_args!("note: without --block, {which}"));
     }
 }
 

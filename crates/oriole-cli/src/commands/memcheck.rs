@@ -4,6 +4,7 @@ use super::failure::{Failure, usage};
 use super::files;
 use super::launch::Lines;
 use super::run_args::RunArgs;
+use crate::console;
 use oriole_sim::{CheckReport, Checks, Finding, Site};
 use serde_json::{Value, json};
 
@@ -33,8 +34,8 @@ pub(crate) fn add_lines(found: &mut CheckReport, lines: &Lines<'_>) {
 
 /// Prints what has been found to standard error, and writes it as JSON if asked for.
 pub(crate) fn publish(found: &CheckReport, args: &RunArgs) -> Result<(), Failure> {
-    found.findings.iter().for_each(|finding| eprint!("{finding}"));
-    eprintln!("check: {} errors, {} notes", found.errors(), found.findings.len() - found.errors());
+    found.findings.iter().for_each(|finding| console::say_text(&finding.to_string()));
+    console::say(format_args!("check: {} errors, {} notes", found.errors(), found.findings.len() - found.errors()));
     let write = |path: &std::path::PathBuf| files::write(path, format!("{:#}\n", json_of(found)).as_bytes());
     args.check_report.as_ref().map_or(Ok(()), write)
 }

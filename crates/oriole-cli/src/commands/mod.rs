@@ -32,6 +32,7 @@ mod launch;
 mod man;
 mod memcheck;
 mod nvptx;
+mod outputs;
 mod phases;
 mod progress;
 mod ptx;
@@ -41,6 +42,7 @@ mod run_args;
 mod schedule;
 mod schedule_args;
 mod side_by_side;
+mod signals;
 mod simulate;
 mod targets;
 mod test;
@@ -61,6 +63,7 @@ const PTXAS: &str = "ptxas";
 
 /// Run the command that the process's arguments name.
 pub fn main() -> ExitCode {
+    signals::outlive_the_limit_of_file_sizes();
     let mut words = std::env::args_os();
     let own_name = words.next().unwrap_or_default();
     if Path::new(&own_name).file_stem().is_some_and(|name| name == PTXAS) {

@@ -5,6 +5,7 @@ use super::args::{CodeArgs, FpContractArg, IrArgs, NvptxArgs};
 use super::diagnostics::{Record, Severity};
 use super::failure::Failure;
 use super::{colour, files};
+use crate::console;
 use oriole_codegen::{CompileOptions, DebugInfo};
 use oriole_nvptx::driver::{self, DumpOf, FpContract, Library, Options, Output, ReadError};
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &NvptxArgs) -> Result<(), Failure> {
         ..options(&args.ir)
     };
     let output = compile(&args.input, &bytes, args.arch.as_deref(), &args.ir, options)?;
-    eprint!("{}", output.dump);
+    console::say_text(&output.dump);
     files::write(&args.output, oriole_ptx::print(&output.module).as_bytes())
 }
 

@@ -7,7 +7,6 @@ use oriole_codegen::{FastCompile, PassInfo, passes};
 use oriole_opt::slots::{Content, SLOTS, Slot};
 use oriole_passes::Repetition;
 use std::fmt::Write;
-use std::path::Path;
 
 /// Print the published table, or the pipeline.
 pub(crate) fn run(args: &PhasesArgs) -> Result<(), Failure> {
@@ -16,7 +15,7 @@ pub(crate) fn run(args: &PhasesArgs) -> Result<(), Failure> {
         (false, true) => markdown(),
         (false, false) => table(),
     };
-    files::write(Path::new("-"), text.as_bytes())
+    files::print(&text)
 }
 
 /// A slot a line: number, name, whether it can be left out, what fills it or why nothing does.

@@ -1,6 +1,7 @@
 //! What is said while many pieces of work are done side by side: a bar on a terminal, and what there is to say of each piece
 //! as soon as that of all before it has been said.
 
+use crate::console;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
@@ -43,7 +44,7 @@ impl<'a, T> Progress<'a, T> {
         while let Some(Some(next)) = ready.outcomes.get(ready.said) {
             let text = (self.say)(next);
             if !text.is_empty() {
-                self.bar.suspend(|| eprint!("{text}"));
+                self.bar.suspend(|| console::say_text(&text));
             }
             ready.said += 1;
         }

@@ -3,6 +3,7 @@
 
 use super::failure::Failure;
 use super::files;
+use crate::console;
 use oriole_ptxas::{Asked, FAILED, Host, Input, Kind, Message, Request};
 use std::ffi::OsString;
 use std::io::Read;
@@ -34,7 +35,7 @@ struct Process;
 
 impl Host for Process {
     fn say(&mut self, message: Message) {
-        eprintln!("{message}");
+        console::say(message);
     }
 
     fn options_file(&mut self, name: &str) -> Option<String> {
@@ -80,7 +81,7 @@ fn bytes(name: &str) -> Option<Vec<u8>> {
 }
 
 fn print(text: &str) -> Result<(), Said> {
-    written("-", files::write(Path::new("-"), text.as_bytes()))
+    written("-", files::print(text))
 }
 
 fn written(name: &str, done: Result<(), Failure>) -> Result<(), Said> {

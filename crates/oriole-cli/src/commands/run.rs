@@ -4,10 +4,12 @@ use super::arch::parse_arch;
 use super::args::CodeArgs;
 use super::expect::Expectation;
 use super::failure::{Failure, rejected, stopped, usage};
+use super::files::Outputs;
 use super::interpret::Source;
 use super::launch::{Given, Launched, check_types, say_what_runs};
 use super::run_args::{Engine, RunArgs};
 use super::{compile, files, gpu, interpret, memcheck, simulate, timing};
+use crate::console;
 use oriole_codegen::LineTable;
 use oriole_cubin::Cubin;
 use oriole_device::argument::{Argument, Buffer};
@@ -110,15 +112,19 @@ fn conclude(args: &RunArgs, launched: Launched, expectations: &[Expectation], se
     }
     let ended = end.map_err(|fault| stopped(&fault))?;
     files::write(Path::new("-"), &ended.printed)?;
+    let mut outputs = Outputs::default();
     for (path, contents) in bound.outputs(&memory).map_err(rejected)? {
-        files::write(&path, &contents)?;
+        outputs.add(&path, &contents)?;
     }
     if let Some(path) = &args.stats {
-        files::write(path, format!("{:#}\n", ended.statistics).as_bytes())?;
+        outputs.add(path, format!("{:#}\n", ended.statistics).as_bytes())?;
     }
-    ended.timing.map_or(Ok(()), |timing| print_timing(&timing, args))?;
+    if let Some(timing) = &ended.timing {
+        show_timing(timing, args, &mut outputs)?;
+    }
+    outputs.finish()?;
     if !args.quiet {
-        eprintln!("{}", closing_line(args, &target, ended.warp_instructions, seconds));
+        console::say(closing_line(args, &target, ended.warp_instructions, seconds));
     }
     memcheck::verdict(&found)?;
     let wrong: Vec<String> = expectations.iter().filter_map(|expectation| expectation.judge(&bound, &memory)).collect();
@@ -143,10 +149,10 @@ pub(crate) fn globals(args: &RunArgs) -> Result<Vec<(String, Vec<u8>)>, Failure>
     args.global.iter().map(read).collect()
 }
 
-fn print_timing(report: &TimingReport, args: &RunArgs) -> Result<(), Failure> {
+fn show_timing(report: &TimingReport, args: &RunArgs, outputs: &mut Outputs) -> Result<(), Failure> {
     if args.timing || args.timing_detail {
-        eprint!("{}", timing::text(report, args.timing_detail));
+        console::say_text(&timing::text(report, args.timing_detail));
     }
-    let json = |path: &PathBuf| files::write(path, format!("{:#}\n", timing::json(report)).as_bytes());
+    let json = |path: &PathBuf| outputs.add(path, format!("{:#}\n", timing::json(report)).as_bytes());
     args.timing_file.as_ref().map_or(Ok(()), json)
 }

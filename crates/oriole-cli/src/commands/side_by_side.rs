@@ -1,11 +1,15 @@
-//! Many pieces of work at a time.
+//! Many pieces of work at a time. Where the system gives fewer threads than are wanted, work goes on with those that are there.
 
-use super::failure::Failure;
+use super::failure::{Failure, rejected};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of a worker's stack: as many as the first thread of a process has, where one piece alone is worked on.
 pub(crate) const STACK: usize = 8 << 20;
+
+/// Threads that work at a time at most, whatever is asked for.
+const MOST: usize = 1024;
 
 /// How the threads that were asked for are shared.
 #[derive(Clone, Copy)]
@@ -18,14 +22,28 @@ pub(crate) struct Share {
 
 /// `jobs` threads, or as many as there are processors, for so many pieces.
 pub(crate) fn share(jobs: Option<NonZeroUsize>, pieces: usize) -> Share {
-    let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let jobs = jobs.unwrap_or_else(processors).get();
+    let jobs = jobs.map_or_else(processors, NonZeroUsize::get).min(MOST);
     let at_a_time = jobs.min(pieces).max(1);
     Share { at_a_time, each: jobs / at_a_time }
 }
 
-/// Work on all pieces, so many at a time: each thread takes the next that nobody has taken. `work` gets a piece's number too.
-pub(crate) fn each<T: Sync>(pieces: &[T], at_a_time: usize, work: impl Fn(usize, &T) + Sync) -> Result<(), Failure> {
+/// As many threads as work at a time on this machine.
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// So many threads for rayon; where the system gives none, the caller's own.
+///
+/// # Errors
+/// The caller's own is one of a pool already.
+pub(crate) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
+    let pool = ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST)).stack_size(STACK).build();
+    pool.or_else(|_| ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()).map_err(rejected)
+}
+
+/// Work on all pieces, so many at a time: each thread takes the next that nobody has taken, the caller's own too. `work` gets a
+/// piece's number too.
+pub(crate) fn each<T: Sync>(pieces: &[T], at_a_time: usize, work: impl Fn(usize, &T) + Sync) {
     let next = AtomicUsize::new(0);
     let worker = || {
         while let Some((number, piece)) =
@@ -35,10 +53,11 @@ pub(crate) fn each<T: Sync>(pieces: &[T], at_a_time: usize, work: impl Fn(usize,
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..at_a_time {
-            let started = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker);
-            started.map_err(|error| Failure::Rejected(format!("error: --jobs: {error}")))?;
+        for _ in 1..at_a_time {
+            if std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker).is_err() {
+                break;
+            }
         }
-        Ok(())
-    })
+        worker();
+    });
 }

@@ -6,7 +6,6 @@ use super::files;
 use oriole_cubin::{Suffix, Target};
 use oriole_isa::Arch;
 use serde::Serialize;
-use std::path::Path;
 
 /// A target that code is made for.
 #[derive(Serialize)]
@@ -33,7 +32,7 @@ struct Row {
 pub(crate) fn run(args: &TargetsArgs) -> Result<(), Failure> {
     let rows: Vec<Row> = oriole_cubin::targets().filter_map(row).collect();
     let text = if args.json { serde_json::to_string_pretty(&rows).map_err(rejected)? + "\n" } else { table(&rows) };
-    files::write(Path::new("-"), text.as_bytes())
+    files::print(&text)
 }
 
 /// The row of a target that a cubin can be written for, if Oriole knows its instructions.

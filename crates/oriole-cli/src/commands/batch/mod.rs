@@ -15,6 +15,7 @@ use super::failure::{Failure, usage};
 use super::progress::Progress;
 use super::side_by_side::{self, Share, share};
 use super::{files, nvptx};
+use crate::console;
 use outcome::{Done, Outcome};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub(super) fn run(args: &CompileArgs) -> Result<(), Failure> {
         |outcome| outcome::said(args, outcome),
         |outcome: &Outcome| outcome.result.is_err(),
     );
-    batch.compile(&jobs, &progress)?;
+    batch.compile(&jobs, &progress);
     let outcomes = progress.finish();
     finish(args, cache.as_ref(), &outcomes)
 }
@@ -94,8 +95,8 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     /// Compile all files.
-    fn compile(&self, jobs: &[Job], progress: &Progress<'_, Outcome>) -> Result<(), Failure> {
-        side_by_side::each(jobs, self.share.at_a_time, |number, job| progress.ready(number, self.outcome(job)))
+    fn compile(&self, jobs: &[Job], progress: &Progress<'_, Outcome>) {
+        side_by_side::each(jobs, self.share.at_a_time, |number, job| progress.ready(number, self.outcome(job)));
     }
 
     fn outcome(&self, job: &Job) -> Outcome {
@@ -121,20 +122,20 @@ impl Batch<'_> {
 fn finish(args: &CompileArgs, cache: Option<&Cache>, outcomes: &[Outcome]) -> Result<(), Failure> {
     if let Some(problem) = cache.and_then(Cache::problem).filter(|_| !args.batch.quiet) {
         match args.batch.diagnostics {
-            DiagnosticsForm::Text => eprintln!("warning: {problem}"),
+            DiagnosticsForm::Text => console::say(format_args!("warning: {problem}")),
             DiagnosticsForm::Json => {
-                eprint!("{}", diagnostics::lines(&[Record::new(None, Severity::Warning, problem)]));
+                console::say_text(&diagnostics::lines(&[Record::new(None, Severity::Warning, problem)]));
             }
         }
     }
     if !args.batch.quiet && args.batch.diagnostics == DiagnosticsForm::Text {
-        eprint!("{}", table::of(outcomes));
+        console::say_text(&table::of(outcomes));
     }
     if let Some(cache) = cache.filter(|_| args.verbose) {
-        eprintln!("{}", cache.counts());
+        console::say(cache.counts());
     }
     if args.batch.json {
-        files::write(Path::new("-"), outcome::json(outcomes)?.as_bytes())?;
+        files::print(&outcome::json(outcomes)?)?;
     }
     match outcomes.iter().filter(|outcome| outcome.result.is_err()).count() {
         0 => Ok(()),

@@ -73,14 +73,13 @@ fn blocks(timelines: &[Timeline]) -> impl Iterator<Item = (&str, &BlockTimeline)
 }
 
 /// What `oriole compile --explain-schedule` prints of the cubin that it has made.
-pub(super) fn explain(what: &What, cubin: &[u8]) -> Result<(), Failure> {
+pub(super) fn explanation(what: &What, cubin: &[u8]) -> Result<String, Failure> {
     let timelines = of(cubin, &[]).map_err(rejected)?;
-    let text = explain::explanation(&timelines, what, Form::Text)?;
-    files::write(Path::new("-"), text.as_bytes())
+    explain::explanation(&timelines, what, Form::Text)
 }
 
-/// What `oriole compile --schedule` writes of the cubin that it has made.
-pub(super) fn write(path: &Path, cubin: &[u8]) -> Result<(), Failure> {
+/// What `oriole compile --schedule` writes to `path` of the cubin that it has made.
+pub(super) fn of_cubin(path: &Path, cubin: &[u8]) -> Result<String, Failure> {
     let timelines = of(cubin, &[]).map_err(rejected)?;
-    files::write(path, Form::of(path).write(&timelines)?.as_bytes())
+    Form::of(path).write(&timelines)
 }

@@ -12,12 +12,14 @@ mod value;
 
 use super::args::CodeArgs;
 use super::failure::{Failure, usage};
+use super::files::Outputs;
 use super::launch::Given;
 use super::progress::Progress;
 use super::run_args::RunArgs;
 use super::side_by_side::{self, share};
 use super::test_args::TestArgs;
 use super::{compile, files, memcheck};
+use crate::console;
 use execution::Programs;
 use oriole_ptx::diag::SourceMap;
 use outcome::{Outcome, Status};
@@ -34,10 +36,10 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), Failure> {
     let planned = planned(args)?;
     if args.list {
         let names: String = planned.iter().map(|planned| format!("{}\n", planned.case.name)).collect();
-        return files::write(Path::new("-"), names.as_bytes());
+        return files::print(&names);
     }
     let start = Instant::now();
-    let outcomes = outcomes(args, &planned)?;
+    let outcomes = outcomes(args, &planned);
     finish(args, &outcomes, start.elapsed().as_secs_f64())
 }
 
@@ -69,7 +71,7 @@ pub(super) fn passing(args: &TestArgs, program: &Path) -> Result<(CodeArgs, Vec<
         outcomes.push(execution::run(case, *line, &programs, 0));
     }
     if outcomes.iter().any(|outcome| outcome.status != Status::Passed) {
-        outcomes.iter().for_each(|outcome| eprint!("{}", report::block(outcome)));
+        outcomes.iter().for_each(|outcome| console::say_text(&report::block(outcome)));
         finish(&TestArgs::default(), &outcomes, outcomes.iter().map(|outcome| outcome.seconds).sum())?;
     }
     let measured = |Planned { case, .. }: Planned| Measured { name: case.name, run: case.run, given: case.given };
@@ -120,25 +122,27 @@ fn usage_of(failure: &Failure) -> Failure {
     Failure::Usage(failure.message().to_owned())
 }
 
-fn outcomes(args: &TestArgs, planned: &[Planned]) -> Result<Vec<Outcome>, Failure> {
+fn outcomes(args: &TestArgs, planned: &[Planned]) -> Vec<Outcome> {
     let programs = Programs::new(planned.iter().map(|planned| &planned.case));
     let share = share(args.jobs, planned.len());
     let has_failed = |outcome: &Outcome| outcome.status != Status::Passed;
     let progress = Progress::new(planned.len(), "launches", !args.quiet, report::block, has_failed);
     side_by_side::each(planned, share.at_a_time, |number, Planned { case, line }| {
         progress.ready(number, execution::run(case, *line, &programs, share.each));
-    })?;
-    Ok(progress.finish())
+    });
+    progress.finish()
 }
 
 /// Write the reports, and say how it went.
 fn finish(args: &TestArgs, outcomes: &[Outcome], seconds: f64) -> Result<(), Failure> {
+    let mut outputs = Outputs::default();
     if let Some(path) = &args.junit {
-        files::write(path, report::junit(outcomes)?.as_bytes())?;
+        outputs.add(path, report::junit(outcomes)?.as_bytes())?;
     }
     if let Some(path) = &args.json {
-        files::write(path, report::json(outcomes, seconds)?.as_bytes())?;
+        outputs.add(path, report::json(outcomes, seconds)?.as_bytes())?;
     }
+    outputs.finish()?;
     let summary = report::summary(outcomes, seconds);
     let any = |status| outcomes.iter().any(|outcome| outcome.status == status);
     if any(Status::Faulted) {
@@ -148,7 +152,7 @@ fn finish(args: &TestArgs, outcomes: &[Outcome], seconds: f64) -> Result<(), Fai
         return Err(Failure::Rejected(summary));
     }
     if !args.quiet {
-        eprintln!("{summary}");
+        console::say(summary);
     }
     Ok(())
 }

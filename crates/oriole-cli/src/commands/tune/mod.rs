@@ -11,9 +11,10 @@ mod search;
 mod space;
 
 use super::args::CodeArgs;
-use super::failure::{Failure, rejected, usage};
+use super::failure::{Failure, usage};
+use super::files::Outputs;
 use super::run_args::Engine;
-use super::side_by_side::{STACK, share};
+use super::side_by_side::{self, share};
 use super::tune_args::TuneArgs;
 use super::{compile, files, nvptx};
 use bench::{Bench, Unit};
@@ -22,7 +23,6 @@ use device::Device;
 use fastrand::Rng;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use launches::{Launch, launches};
-use rayon::ThreadPoolBuilder;
 use report::{Outcome, gain};
 use search::{Best, ROUND, Search, Tried};
 use space::{Point, Space};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
     let limit = args.seconds.or(args.trials.is_none().then_some(USUAL_TIME));
     let clock = Clock::start(limit)?;
     let at_a_time = share(args.jobs, ROUND).at_a_time;
-    let workers = ThreadPoolBuilder::new().num_threads(at_a_time).stack_size(STACK).build().map_err(rejected)?;
+    let workers = side_by_side::pool(at_a_time)?;
     let device = (args.engine == Engine::Gpu).then(|| Device::open(&launches)).transpose()?;
     let (bench, code, measured) = Bench::new((&args.input, &bytes), &launches, &base, &clock, device)?;
     let (target, plain) = (code.target(), (measured.clone(), code.registers.clone()));
@@ -112,13 +112,17 @@ fn keep_files_apart(args: &TuneArgs, base: &CodeArgs, launches: &[Launch]) -> Re
 
 /// Write the code and the report, and print the table.
 fn publish(args: &TuneArgs, outcome: &Outcome<'_>) -> Result<(), Failure> {
+    let mut outputs = Outputs::default();
     if let Some(path) = &args.output {
-        files::write(path, &outcome.best.code.bytes)?;
+        outputs.add(path, &outcome.best.code.bytes)?;
     }
     if let Some(path) = &args.report {
-        files::write(path, outcome.json()?.as_bytes())?;
+        outputs.add(path, outcome.json()?.as_bytes())?;
     }
-    if args.quiet { Ok(()) } else { files::write(Path::new("-"), outcome.text().as_bytes()) }
+    if !args.quiet {
+        outputs.print(&outcome.text());
+    }
+    outputs.finish()
 }
 
 /// A bar on standard error, where that is a terminal: of trials, where their number is given, or of seconds.
