@@ -26,9 +26,6 @@ pub enum CompileError {
     /// An option about passes would have no effect.
     #[error(transparent)]
     Passes(#[from] oriole_passes::SettingsError),
-    /// The threads that were asked for cannot be had.
-    #[error("--jobs: {0}")]
-    Threads(String),
     /// An optimisation phase failed.
     #[error(transparent)]
     Phase(#[from] oriole_opt::PhaseError),

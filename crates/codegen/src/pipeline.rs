@@ -131,7 +131,7 @@ fn compile_tree(
     if knobs.is_set("emit-ldcu") && !Opcode::LDCU.exists_on(arch) {
         return Err(CompileError::Ldcu);
     }
-    let workers = Workers::new(options.jobs).map_err(|error| CompileError::Threads(error.to_string()))?;
+    let workers = Workers::new(options.jobs);
     let lowering = oriole_lower::Options {
         arch,
         relocatable: options.relocatable,

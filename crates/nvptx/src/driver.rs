@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use oriole_ptx::ast;
 
+pub use crate::control::Control;
 use crate::link::{self, Reflect};
 use crate::machine::dump::Dump;
 use crate::machine::passes::{self, PassFault, PassOptions};
@@ -128,6 +129,9 @@ pub enum Error {
         /// What is wrong.
         fault: PassFault,
     },
+    /// The caller wanted an end.
+    #[error("the compilation was stopped")]
+    Stopped,
     /// The result cannot be said in PTX.
     #[error(transparent)]
     Emit(#[from] emit::Error),
@@ -213,7 +217,22 @@ fn link_library(module: &mut ir::Module, number: usize, library: &Library<'_>) -
 /// # Errors
 ///
 /// The first thing that the back end does not take.
-pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Options) -> Result<Output, Error> {
+pub fn compile(module: ir::Module, libraries: &[Library<'_>], options: &Options) -> Result<Output, Error> {
+    compile_under(Control::default(), module, libraries, options)
+}
+
+/// The same with other threads, or until the caller wants an end.
+///
+/// # Errors
+///
+/// The first thing that the back end does not take, or [`Error::Stopped`].
+pub fn compile_under(
+    control: Control<'_>,
+    mut module: ir::Module,
+    libraries: &[Library<'_>],
+    options: &Options,
+) -> Result<Output, Error> {
+    let go_on = || if (control.is_stopped)() { Err(Error::Stopped) } else { Ok(()) };
     let (arch, arch_specific) = target_number(&options.arch).ok_or_else(|| Error::Arch(options.arch.clone()))?;
     if arch < OLDEST {
         return Err(Error::OldArch(options.arch.clone()));
@@ -234,13 +253,15 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
     loop {
         for (number, library) in libraries.iter().enumerate() {
             link_library(&mut module, number, library)?;
+            go_on()?;
         }
         wide::expand(&mut module)?;
         module.spread_float_permissions();
         link::resolve_reflect(&mut module, &reflect);
         link::strip_unused(&mut module);
         runtime::number_blocks(&mut module);
-        opt::run(&mut module, &clean_up);
+        opt::run_until(&mut module, &clean_up, control.is_stopped);
+        go_on()?;
         if !runtime::expand(&mut module, target)? {
             break;
         }
@@ -259,7 +280,8 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
         prec_div: options.prec_div,
         prec_sqrt: options.prec_sqrt,
     };
-    select::module(&module, &mut machine, &selection)?;
+    select::module_until(&module, &mut machine, &selection, control.is_stopped)?;
+    go_on()?;
     let mut dump = String::new();
     keep(&mut dump, &machine, options, "selection");
     let of_machine = options.disabled_passes.iter().filter_map(|name| name.strip_prefix(MACHINE)).map(str::to_owned);
@@ -270,10 +292,11 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
         ..PassOptions::default()
     };
     let machine::Module { functions, forms, symbols, .. } = &mut machine;
-    passes::run_all(functions, forms, &pass_options).map_err(|(at, fault)| {
+    passes::run_all(control, functions, forms, &pass_options).map_err(|(at, fault)| {
         let function = functions.get(at).map_or("", |(_, function)| symbols.text(function.name));
         Error::Pass { function: function.to_owned(), fault }
     })?;
+    go_on()?;
     keep(&mut dump, &machine, options, "machine passes");
     let emission = emit::EmitOptions {
         arch: options.arch.clone(),

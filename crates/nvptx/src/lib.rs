@@ -18,6 +18,7 @@
 
 pub mod analysis;
 pub mod bitcode;
+mod control;
 pub mod driver;
 pub mod emit;
 pub mod ir;

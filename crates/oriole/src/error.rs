@@ -96,9 +96,7 @@ impl CompileError {
             Inner::Cancelled => CompileError::Cancelled,
             Inner::Phase(ref phase) if phase.is_the_callers() => CompileError::Pass(error.to_string()),
             Inner::Target(_) | Inner::Ldcu | Inner::OptimisedDebugging => CompileError::Target(error.to_string()),
-            Inner::Allocation(_) | Inner::Phase(_) | Inner::Write(_) | Inner::Threads(_) => {
-                CompileError::Capacity(error.to_string())
-            }
+            Inner::Allocation(_) | Inner::Phase(_) | Inner::Write(_) => CompileError::Capacity(error.to_string()),
             // The settings were checked when the compiler was built.
             Inner::Internal { .. } | Inner::Knob(_) | Inner::Passes(_) | Inner::Level(_) => {
                 CompileError::Internal(error.to_string())

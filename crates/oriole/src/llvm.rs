@@ -4,8 +4,9 @@ use crate::compiled::{self, Compiled};
 use crate::compiler::Compiler;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::CompileError;
-use oriole_codegen::DebugInfo;
-use oriole_nvptx::driver::{self, Library, Options, ReadError};
+use oriole_codegen::{DebugInfo, Session};
+use oriole_nvptx::driver::{self, Control, Library, Options, ReadError};
+use oriole_passes::Workers;
 use oriole_ptx::diag::SourceMap;
 
 /// The target of a module that names none where the compiler names none either.
@@ -83,13 +84,14 @@ impl Compiler {
         self.compile_llvm_with(ir, &LlvmOptions::default())
     }
 
-    /// Compiles LLVM IR, text or bitcode. Limits and cancellation act from where there is PTX on.
+    /// Compiles LLVM IR, text or bitcode.
     ///
     /// # Errors
     /// The first thing that is wrong or not supported; or why there is no code for it.
     pub fn compile_llvm_with(&self, ir: impl AsRef<[u8]>, llvm: &LlvmOptions) -> Result<Compiled, CompileError> {
         let mut compiled = self.in_session(|session| {
-            oriole_codegen::compile_module_in(&self.ptx_module(ir.as_ref(), llvm)?, &self.options, session)
+            let ptx = self.ptx_module(ir.as_ref(), llvm, session)?;
+            oriole_codegen::compile_module_in(&ptx, &self.options, session)
                 .map_err(|error| CompileError::from_codegen(error, None))
         })?;
         compiled::describe(&mut compiled, None, self.live)
@@ -110,10 +112,17 @@ impl Compiler {
     /// # Errors
     /// The first thing that is wrong or not supported.
     pub fn llvm_to_ptx(&self, ir: impl AsRef<[u8]>, llvm: &LlvmOptions) -> Result<String, CompileError> {
-        Ok(oriole_ptx::print(&self.ptx_module(ir.as_ref(), llvm)?))
+        self.in_session(|session| Ok(oriole_ptx::print(&self.ptx_module(ir.as_ref(), llvm, session)?)))
     }
 
-    fn ptx_module(&self, ir: &[u8], llvm: &LlvmOptions) -> Result<oriole_ptx::ast::Module, CompileError> {
+    fn ptx_module(
+        &self,
+        ir: &[u8],
+        llvm: &LlvmOptions,
+        session: &Session<'_>,
+    ) -> Result<oriole_ptx::ast::Module, CompileError> {
+        let go_on = || session.poll().map_err(|error| CompileError::from_codegen(error, None));
+        go_on()?;
         let module = driver::read(ir, &self.options.file_name).map_err(|error| unreadable(&error, ir))?;
         let named = driver::target_of(&module).unwrap_or(DEFAULT_TARGET).to_owned();
         let libraries = llvm.libraries.iter().map(|(bytes, file_name)| Library { bytes, file_name });
@@ -124,7 +133,9 @@ impl Compiler {
             line_info: self.options.debug != DebugInfo::None,
             ..llvm.options.clone()
         };
-        let output = driver::compile(module, &libraries.collect::<Vec<_>>(), &options);
+        let control = Control { workers: &Workers::new(self.options.jobs), is_stopped: &|| session.poll().is_err() };
+        let output = driver::compile_under(control, module, &libraries.collect::<Vec<_>>(), &options);
+        go_on()?;
         let output = output.map_err(|error| match error {
             driver::Error::Library { library, error } => unreadable(&error, &llvm.libraries[library].0),
             error => CompileError::Source(vec![Diagnostic::new(Severity::Error, error.to_string())]),

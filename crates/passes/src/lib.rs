@@ -16,4 +16,4 @@ pub use plan::{Plan, Unit};
 pub use record::{Dump, Record, Timing};
 pub use settings::{Limit, Settings, SettingsError};
 pub use tally::{MOST_RULES, Tally};
-pub use workers::Workers;
+pub use workers::{MOST_WORKERS, Workers};

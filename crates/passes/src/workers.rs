@@ -2,34 +2,50 @@
 //! the order of the units.
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::OnceLock;
 
 /// Bytes of a worker's stack: as many as the first thread of a process has.
 const STACK: usize = 8 << 20;
 
-/// The threads of a compilation.
+/// Threads that work at a time at most, whatever is asked for: more would only wait for each other.
+pub const MOST_WORKERS: usize = 1024;
+
+/// The threads of a compilation. They are its own, and end with it: a program that calls the compiler may fork at any time.
 #[derive(Debug)]
-pub struct Workers(Option<ThreadPool>);
+pub struct Workers {
+    threads: usize,
+    /// None where the system gives no threads.
+    pool: OnceLock<Option<ThreadPool>>,
+}
 
 impl Workers {
-    /// So many threads; with 1 the caller's own does the work.
-    ///
-    /// # Errors
-    /// The system gives no threads.
-    pub fn new(jobs: usize) -> Result<Workers, ThreadPoolBuildError> {
-        if jobs <= 1 {
-            return Ok(Workers(None));
-        }
-        let pool = ThreadPoolBuilder::new().num_threads(jobs).stack_size(STACK).build()?;
-        Ok(Workers(Some(pool)))
+    /// The caller's own thread.
+    pub const ALONE: Workers = Workers { threads: 1, pool: OnceLock::new() };
+
+    /// So many threads, [`MOST_WORKERS`] at most, which start when there is work for them; with 1, and where the system gives
+    /// none, the caller's own does it.
+    pub fn new(jobs: usize) -> Workers {
+        Workers { threads: jobs.clamp(1, MOST_WORKERS), ..Workers::ALONE }
+    }
+
+    /// How many threads are wanted.
+    pub fn count(&self) -> usize {
+        self.threads
+    }
+
+    fn pool(&self) -> Option<&ThreadPool> {
+        let start = || ThreadPoolBuilder::new().num_threads(self.threads).stack_size(STACK).build().ok();
+        if self.threads > 1 { self.pool.get_or_init(start).as_ref() } else { None }
     }
 
     /// What `work` makes of each item, in the order of the items.
     pub fn each<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
-        match &self.0 {
-            // Waking a thread takes longer than most of what it could do.
-            Some(pool) if items.len() > 1 => pool.install(|| items.into_par_iter().map(work).collect()),
-            _ => items.into_iter().map(work).collect(),
+        // Waking a thread takes longer than most of what it could do.
+        let pool = if items.len() > 1 { self.pool() } else { None };
+        match pool {
+            Some(pool) => pool.install(|| items.into_par_iter().map(work).collect()),
+            None => items.into_iter().map(work).collect(),
         }
     }
 
@@ -44,9 +60,9 @@ impl Workers {
         work: impl Fn(T) -> R + Sync + Send,
         take: impl FnMut(R) -> Result<(), E>,
     ) -> Result<(), E> {
-        match &self.0 {
-            Some(_) => self.each(items, work).into_iter().try_for_each(take),
-            None => items.into_iter().map(work).try_for_each(take),
+        match self.threads {
+            1 => items.into_iter().map(work).try_for_each(take),
+            _ => self.each(items, work).into_iter().try_for_each(take),
         }
     }
 }

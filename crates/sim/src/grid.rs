@@ -66,7 +66,10 @@ enum Task {
     Stop,
 }
 
-/// Runs all blocks on `workers` host threads.
+/// Host threads at most, whatever is asked for: more would only wait for each other.
+const MOST_WORKERS: usize = 1024;
+
+/// Runs all blocks on `workers` host threads, or on fewer where the system gives no more.
 pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outcome {
     let clusters = entry.launch.clusters();
     let schedule = Mutex::new(Schedule {
@@ -83,10 +86,14 @@ pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outco
         traces: BTreeMap::new(),
     });
     let changed = Condvar::new();
-    let workers = (workers.max(1) as u64).min(clusters);
+    let workers = (workers.clamp(1, MOST_WORKERS) as u64).min(clusters);
     std::thread::scope(|scope| {
         for _ in 1..workers {
-            scope.spawn(|| work(&schedule, &changed, entry, machine));
+            // With fewer threads it takes longer.
+            let started = std::thread::Builder::new().spawn_scoped(scope, || work(&schedule, &changed, entry, machine));
+            if started.is_err() {
+                break;
+            }
         }
         work(&schedule, &changed, entry, machine);
     });

@@ -111,6 +111,11 @@ pub fn optional_passes(level: u8) -> Vec<&'static str> {
 
 /// Cleans up all functions of a module.
 pub fn run(module: &mut Module, options: &Options) -> Report {
+    run_until(module, options, &|| false)
+}
+
+/// The same, but that the passes that are left do not run from when `is_stopped` gives true on.
+pub fn run_until(module: &mut Module, options: &Options, is_stopped: &dyn Fn() -> bool) -> Report {
     let annotations = module.annotations();
     let mut report = Report { changed: PASSES.iter().map(|pass| (pass.name, 0)).collect(), ..Report::default() };
     let order = inline::callees_first(module);
@@ -126,7 +131,7 @@ pub fn run(module: &mut Module, options: &Options) -> Report {
             let is_disabled = pass.level > 0 && options.disabled.iter().any(|name| name == pass.name);
             let is_due =
                 options.level >= pass.level && pass.after.is_none_or(|name| active.contains(&name)) && !is_disabled;
-            if is_due && (pass.run)(&mut body, &mut cx) {
+            if is_due && !is_stopped() && (pass.run)(&mut body, &mut cx) {
                 active.push(pass.name);
                 *changed += 1;
             }

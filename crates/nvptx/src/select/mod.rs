@@ -59,10 +59,27 @@ use crate::{ir, machine, text};
 ///
 /// The first thing that the back end does not take, with its function.
 pub fn module(ir: &ir::Module, machine: &mut machine::Module, options: &Options) -> Result<(), Error> {
+    module_until(ir, machine, options, &|| false)
+}
+
+/// The same, but that no further function is selected when `is_stopped` gives true.
+///
+/// # Errors
+///
+/// Those of [`module`].
+pub fn module_until(
+    ir: &ir::Module,
+    machine: &mut machine::Module,
+    options: &Options,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), Error> {
     let annotations = ir.annotations();
     for (id, symbol, function, body) in ir.definitions() {
         if symbol.linkage == ir::Linkage::AvailableExternally {
             continue;
+        }
+        if is_stopped() {
+            break;
         }
         let selected = lower::function(ir, id, function, body, machine, &annotations, options).map_err(|error| {
             let text = error.inst.map(|inst| text::print_instruction(ir, body, inst));

@@ -4,10 +4,11 @@ use super::arch::parse_arch;
 use super::args::{CodeArgs, FpContractArg, IrArgs, NvptxArgs};
 use super::diagnostics::{Record, Severity};
 use super::failure::Failure;
-use super::{colour, files};
+use super::{colour, files, side_by_side};
 use crate::console;
 use oriole_codegen::{CompileOptions, DebugInfo};
-use oriole_nvptx::driver::{self, DumpOf, FpContract, Library, Options, Output, ReadError};
+use oriole_nvptx::driver::{self, Control, DumpOf, FpContract, Library, Options, Output, ReadError};
+use oriole_passes::Workers;
 use std::path::{Path, PathBuf};
 
 /// The target of a module that names none.
@@ -31,7 +32,8 @@ pub(crate) fn run(args: &NvptxArgs) -> Result<(), Failure> {
         },
         ..options(&args.ir)
     };
-    let output = compile(&args.input, &bytes, args.arch.as_deref(), &args.ir, options)?;
+    let workers = Workers::new(side_by_side::processors());
+    let output = compile(&workers, (&args.input, &bytes), args.arch.as_deref(), &args.ir, options)?;
     console::say_text(&output.dump);
     files::write(&args.output, oriole_ptx::print(&output.module).as_bytes())
 }
@@ -64,7 +66,8 @@ pub(crate) fn module(
         ..options(&code.ir)
     };
     let arch = compile_options.target.map(|target| target.to_string());
-    Ok(compile(path, bytes, arch.as_deref(), &code.ir, options)?.module)
+    let workers = Workers::new(compile_options.jobs);
+    Ok(compile(&workers, (path, bytes), arch.as_deref(), &code.ir, options)?.module)
 }
 
 fn options(args: &IrArgs) -> Options {
@@ -82,7 +85,13 @@ fn options(args: &IrArgs) -> Options {
     }
 }
 
-fn compile(path: &Path, bytes: &[u8], arch: Option<&str>, ir: &IrArgs, options: Options) -> Result<Output, Failure> {
+fn compile(
+    workers: &Workers,
+    (path, bytes): (&Path, &[u8]),
+    arch: Option<&str>,
+    ir: &IrArgs,
+    options: Options,
+) -> Result<Output, Failure> {
     if bytes.is_empty() {
         return Err(Failure::file(path, "the file is empty"));
     }
@@ -92,7 +101,8 @@ fn compile(path: &Path, bytes: &[u8], arch: Option<&str>, ir: &IrArgs, options: 
     let read = |path: &PathBuf| Ok((files::read(path)?, path.display().to_string()));
     let files = ir.link.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     let libraries: Vec<_> = files.iter().map(|(bytes, file_name)| Library { bytes, file_name }).collect();
-    driver::compile(module, &libraries, &Options { arch, ..options }).map_err(|error| match error {
+    let control = Control { workers, ..Control::default() };
+    driver::compile_under(control, module, &libraries, &Options { arch, ..options }).map_err(|error| match error {
         driver::Error::Library { library, error } => unreadable(&ir.link[library], libraries[library].bytes, error),
         error @ driver::Error::NoPass { .. } => Failure::Usage(format!("error: --disable-pass: {error}")),
         error => Failure::file(path, error),

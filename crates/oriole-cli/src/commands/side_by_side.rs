@@ -1,15 +1,13 @@
 //! Many pieces of work at a time. Where the system gives fewer threads than are wanted, work goes on with those that are there.
 
 use super::failure::{Failure, rejected};
+use oriole_passes::MOST_WORKERS;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of a worker's stack: as many as the first thread of a process has, where one piece alone is worked on.
 pub(crate) const STACK: usize = 8 << 20;
-
-/// Threads that work at a time at most, whatever is asked for.
-const MOST: usize = 1024;
 
 /// How the threads that were asked for are shared.
 #[derive(Clone, Copy)]
@@ -22,7 +20,7 @@ pub(crate) struct Share {
 
 /// `jobs` threads, or as many as there are processors, for so many pieces.
 pub(crate) fn share(jobs: Option<NonZeroUsize>, pieces: usize) -> Share {
-    let jobs = jobs.map_or_else(processors, NonZeroUsize::get).min(MOST);
+    let jobs = jobs.map_or_else(processors, NonZeroUsize::get).min(MOST_WORKERS);
     let at_a_time = jobs.min(pieces).max(1);
     Share { at_a_time, each: jobs / at_a_time }
 }
@@ -37,7 +35,7 @@ pub(crate) fn processors() -> usize {
 /// # Errors
 /// The caller's own is one of a pool already.
 pub(crate) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
-    let pool = ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST)).stack_size(STACK).build();
+    let pool = ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST_WORKERS)).stack_size(STACK).build();
     pool.or_else(|_| ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()).map_err(rejected)
 }
 

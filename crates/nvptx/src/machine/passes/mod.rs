@@ -90,6 +90,16 @@ pub struct PassFault {
 ///
 /// [`PassFault`] when a check fails; never without [`PassOptions::verify`].
 pub fn run(function: &mut Function, forms: &mut Forms, options: &PassOptions) -> Result<PassReport, PassFault> {
+    run_until(function, forms, options, &|| false)
+}
+
+/// The same, but that no further pass runs when `is_stopped` gives true.
+fn run_until(
+    function: &mut Function,
+    forms: &mut Forms,
+    options: &PassOptions,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<PassReport, PassFault> {
     let check = |function: &Function, pass, stage| match options.verify {
         true => verify::verify(function, stage).map_err(|fault| PassFault { pass, fault }),
         false => Ok(()),
@@ -98,6 +108,9 @@ pub fn run(function: &mut Function, forms: &mut Forms, options: &PassOptions) ->
     let mut report = PassReport::default();
     let is_disabled = |pass: &Pass| pass.level > 0 && options.disabled.iter().any(|name| name == pass.name);
     for pass in PASSES.iter().filter(|pass| pass.level <= options.level && !is_disabled(pass)) {
+        if is_stopped() {
+            break;
+        }
         if (pass.run)(&mut Context { function: &mut *function, forms: &mut *forms, options }) {
             report.changed.push(pass.name);
         }

@@ -3,10 +3,9 @@
 //! Functions share nothing but the table of forms, to which passes add. Each group of functions works on a copy of the
 //! table; what was added to it gets its place in the module's afterwards.
 
-use rayon::prelude::*;
-
 use super::context::PassOptions;
-use super::{PassFault, run};
+use super::{PassFault, run_until};
+use crate::control::Control;
 use crate::ir::SymbolId;
 use crate::machine::form::FormId;
 use crate::machine::{Forms, Function, Opcode};
@@ -16,31 +15,29 @@ const MANY: usize = 4000;
 /// Groups for each thread, so that one with a long function does not keep the others waiting.
 const GROUPS: usize = 4;
 
-/// Runs the passes of a level on functions in SSA form, in any order.
+/// Runs the passes of a level on functions in SSA form, in any order; not all of them if the caller wants an end.
 ///
 /// # Errors
 ///
 /// [`PassFault`] of the first function that has one, with its index; never without [`PassOptions::verify`].
 pub fn run_all(
+    control: Control<'_>,
     functions: &mut [(SymbolId, Function)],
     forms: &mut Forms,
     options: &PassOptions,
 ) -> Result<(), (usize, PassFault)> {
     let size: usize =
         functions.iter().flat_map(|(_, function)| function.blocks.values()).map(|block| block.insts.len()).sum();
-    if functions.len() < 2 || size < MANY || rayon::current_num_threads() < 2 {
-        return group(functions, forms, options, 0);
+    if functions.len() < 2 || size < MANY || control.workers.count() < 2 {
+        return group(control, functions, forms, options, 0);
     }
-    let length = functions.len().div_ceil(rayon::current_num_threads() * GROUPS);
+    let length = functions.len().div_ceil(control.workers.count() * GROUPS);
     let given = forms.len();
-    let own: Vec<Result<Forms, (usize, PassFault)>> = functions
-        .par_chunks_mut(length)
-        .enumerate()
-        .map(|(number, functions)| {
-            let mut own = forms.clone();
-            group(functions, &mut own, options, number * length).map(|()| own)
-        })
-        .collect();
+    let groups: Vec<_> = functions.chunks_mut(length).enumerate().collect();
+    let own: Vec<Result<Forms, (usize, PassFault)>> = control.workers.each(groups, |(number, functions)| {
+        let mut own = forms.clone();
+        group(control, functions, &mut own, options, number * length).map(|()| own)
+    });
     for (functions, own) in functions.chunks_mut(length).zip(own) {
         adopt(functions, forms, &own?, given);
     }
@@ -48,13 +45,14 @@ pub fn run_all(
 }
 
 fn group(
+    control: Control<'_>,
     functions: &mut [(SymbolId, Function)],
     forms: &mut Forms,
     options: &PassOptions,
     first: usize,
 ) -> Result<(), (usize, PassFault)> {
     for (at, (_, function)) in functions.iter_mut().enumerate() {
-        run(function, forms, options).map_err(|fault| (first + at, fault))?;
+        run_until(function, forms, options, control.is_stopped).map_err(|fault| (first + at, fault))?;
     }
     Ok(())
 }
