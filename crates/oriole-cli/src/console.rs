@@ -11,5 +11,10 @@ pub(crate) fn say(line: impl Display) {
 
 /// Say text that brings its line ends along: in one piece, whoever else writes there.
 pub(crate) fn say_text(text: &str) {
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    say_bytes(text.as_bytes());
+}
+
+/// The same of what may be no text.
+pub(crate) fn say_bytes(bytes: &[u8]) {
+    let _ = std::io::stderr().lock().write_all(bytes);
 }

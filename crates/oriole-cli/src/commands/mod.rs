@@ -32,6 +32,7 @@ mod launch;
 mod man;
 mod memcheck;
 mod nvptx;
+mod octets;
 mod outputs;
 mod phases;
 mod progress;

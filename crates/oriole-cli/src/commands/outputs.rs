@@ -6,16 +6,13 @@
 
 use super::failure::Failure;
 use super::files::{self, behind_links, folder_of, is_stream};
-use super::unfinished::Listed;
+use super::unfinished::{Listed, NEW_MODE, Unfinished};
 use std::ffi::CString;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-/// What a newly created file gets: readable and writable by all, less the process's umask.
-const MODE: u32 = 0o666;
 
 /// The outputs of a call: what is added is written, and has its name when all have been added.
 #[derive(Default)]
@@ -150,7 +147,7 @@ impl Drop for Made {
 impl InPlace {
     fn open(path: &Path) -> Result<InPlace, Error> {
         let listed = Listed::new(path);
-        match listed.make(|| OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)) {
+        match listed.make(|| OpenOptions::new().write(true).create_new(true).mode(NEW_MODE).open(path)) {
             Ok(file) => {
                 let made = Made { path: path.to_owned(), is_kept: false, _listed: listed };
                 Ok(InPlace { file, made: Some(made) })
@@ -178,46 +175,33 @@ fn empty(file: &File) -> Result<(), Error> {
     if file.metadata()?.is_file() { file.set_len(0) } else { Ok(()) }
 }
 
-/// A file that becomes an output or goes: also when a signal ends the process.
-struct Temporary {
-    file: tempfile::NamedTempFile,
-    listed: Listed,
-}
+/// A file that becomes an output or goes.
+struct Temporary(Unfinished);
 
 impl Temporary {
     fn beside(path: &Path) -> Result<Temporary, Error> {
-        let mut listed = Listed::default();
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(MODE);
-        let file = tempfile::Builder::new().make_in(folder_of(path), |name| {
-            listed = Listed::new(name);
-            listed.make(|| options.open(name))
-        })?;
-        let (file, name) = file.into_parts();
-        Ok(Temporary { file: tempfile::NamedTempFile::from_parts(file, name), listed })
+        Unfinished::in_folder(folder_of(path), &tempfile::Builder::new()).map(Temporary)
     }
 
     /// With these bytes, and the mode of the file that it takes the place of.
     fn with(mut self, bytes: &[u8], existing: Option<&Metadata>) -> Result<Temporary, Error> {
         // The file's own errors: those of the wrapper name the temporary file.
-        self.file.as_file_mut().write_all(bytes)?;
+        self.0.file.as_file_mut().write_all(bytes)?;
         if let Some(there) = existing {
-            self.file.as_file().set_permissions(there.permissions())?;
+            self.0.file.as_file().set_permissions(there.permissions())?;
         }
         Ok(self)
     }
 
     /// The file has this path from now on; one that is there goes, or takes the bytes if it cannot go.
     fn become_file(self, path: &Path, is_there: bool) -> Result<(), Error> {
-        let Temporary { file, listed } = self;
-        let done = if is_there && exchange(file.path(), path).is_ok() {
-            // What was there has the temporary's name.
-            file.close()
-        } else {
+        self.0.finish(|file| {
+            if is_there && exchange(file.path(), path).is_ok() {
+                // What was there has the temporary's name.
+                return file.close();
+            }
             file.persist(path).map(drop).or_else(|failed| copy(failed.file, path, failed.error))
-        };
-        drop(listed);
-        done
+        })
     }
 }
 

@@ -2,11 +2,12 @@
 //! standard streams are here.
 
 use super::failure::Failure;
-use super::files;
+use super::{files, octets};
 use crate::console;
 use oriole_ptxas::{Asked, FAILED, Host, Input, Kind, Message, Request};
 use std::ffi::OsString;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -35,11 +36,11 @@ struct Process;
 
 impl Host for Process {
     fn say(&mut self, message: Message) {
-        console::say(message);
+        console::say_bytes(octets::name(&format!("{message}\n")).as_bytes());
     }
 
     fn options_file(&mut self, name: &str) -> Option<String> {
-        std::fs::read_to_string(name).ok()
+        std::fs::read_to_string(octets::name(name)).ok()
     }
 }
 
@@ -52,8 +53,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn work(words: impl IntoIterator<Item = OsString>) -> Result<(), Said> {
-    let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
-    let words = words.map_err(|word| fatal(format!("Argument {word:?} is no UTF-8 text")))?;
+    let words: Vec<String> = words.into_iter().map(|word| octets::text(&word)).collect();
     match Asked::read(words, &mut Process)? {
         Asked::Help => print(&oriole_ptxas::help()),
         Asked::Version => print(&oriole_ptxas::version(std::env::var(FIRST_LINE).ok())),
@@ -65,7 +65,7 @@ fn work(words: impl IntoIterator<Item = OsString>) -> Result<(), Said> {
 fn compile(request: &Request) -> Result<(), Said> {
     let modules: Vec<_> = request.inputs().iter().map(|input: &Input| input.source(bytes)).collect();
     match request.compile(modules, None, &mut Process)? {
-        Some(cubin) => written(request.output(), files::write(Path::new(request.output()), &cubin)),
+        Some(cubin) => written(request.output(), files::write(Path::new(&octets::name(request.output())), &cubin)),
         None => Ok(()),
     }
 }
@@ -75,7 +75,7 @@ fn bytes(name: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = match name {
         "-" => std::io::stdin().read_to_end(&mut bytes),
-        _ => std::fs::File::open(name).and_then(|mut file| file.read_to_end(&mut bytes)),
+        _ => std::fs::File::open(octets::name(name)).and_then(|mut file| file.read_to_end(&mut bytes)),
     };
     read.ok().map(|_| bytes)
 }

@@ -7,14 +7,18 @@ use super::signals;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::Cell;
 use std::ffi::{CString, c_char};
+use std::fs::OpenOptions;
 use std::io::Error;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 
+/// The mode of a new file before the process's umask.
+pub(super) const NEW_MODE: u32 = 0o666;
 /// Names in a part of the table: more files are rarely in the making at a time.
 const PART: usize = 16;
 /// How long a handler waits for files that other threads are making, all together, and how often it looks.
@@ -62,6 +66,34 @@ static MAKING: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// This thread is one of [`MAKING`].
     static IS_MAKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A temporary file that goes unless it gets another name: also when a signal ends the process.
+pub(super) struct Unfinished {
+    pub(super) file: tempfile::NamedTempFile,
+    listed: Listed,
+}
+
+impl Unfinished {
+    /// A new file in a folder, readable and writable by all, less the process's umask. `name` says what its name is like.
+    pub(super) fn in_folder(folder: &Path, name: &tempfile::Builder<'_, '_>) -> Result<Unfinished, Error> {
+        let mut listed = Listed::default();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(NEW_MODE);
+        let file = name.make_in(folder, |name| {
+            listed = Listed::new(name);
+            listed.make(|| options.open(name))
+        })?;
+        let (file, name) = file.into_parts();
+        Ok(Unfinished { file: tempfile::NamedTempFile::from_parts(file, name), listed })
+    }
+
+    /// Give it its name, by `work`.
+    pub(super) fn finish<T>(self, work: impl FnOnce(tempfile::NamedTempFile) -> T) -> T {
+        let done = work(self.file);
+        drop(self.listed);
+        done
+    }
 }
 
 /// A file whose name is in the table as long as this lives.

@@ -2,8 +2,8 @@
 
 use super::names;
 use blake3::{Hash, Hasher};
-use std::fs::{File, Metadata};
-use std::io::{Error, Write};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{Error, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -20,7 +20,9 @@ pub(super) fn identity(folder: &Path) -> Result<Hash, Error> {
     let program = File::open(RUNNING).or_else(|_| File::open(std::env::current_exe()?))?;
     let known_as = stamp(&program.metadata()?);
     let note = folder.join(names::compiler(&known_as));
-    if let Some(hash) = std::fs::read(&note).ok().and_then(|bytes| read(&bytes, &known_as)) {
+    let mut bytes = Vec::new();
+    let kept = names::open(&note, OpenOptions::new().read(true)).and_then(|mut file| file.read_to_end(&mut bytes));
+    if let Some(hash) = kept.ok().and_then(|_| read(&bytes, &known_as)) {
         return Ok(hash);
     }
     let mut hasher = Hasher::new();
@@ -44,10 +46,10 @@ fn read(bytes: &[u8], known_as: &Hash) -> Option<Hash> {
 }
 
 fn write(note: &Path, folder: &Path, known_as: &Hash, hash: &Hash) -> Result<(), Error> {
-    let mut file = names::unfinished(folder)?;
-    file.write_all(hash.as_bytes())?;
-    file.write_all(seal(known_as, hash).as_bytes())?;
-    file.persist(note).map(drop).map_err(|error| error.error)
+    let mut unfinished = names::unfinished(folder)?;
+    unfinished.file.write_all(hash.as_bytes())?;
+    unfinished.file.write_all(seal(known_as, hash).as_bytes())?;
+    unfinished.finish(|file| file.persist(note)).map(drop).map_err(|error| error.error)
 }
 
 fn seal(known_as: &Hash, hash: &Hash) -> Hash {

@@ -22,12 +22,13 @@ use blake3::Hash;
 use oriole_codegen::CompileOptions;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{Error, Write};
+use std::fs::OpenOptions;
+use std::io::{Error, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
+use tempfile::NamedTempFile;
 
 /// The version of keys and entries; another one finds nothing of this.
 const FORMAT: u32 = 2;
@@ -108,11 +109,13 @@ impl Cache {
     }
 
     fn read(&self, path: &Path, key: &Hash) -> Option<Product> {
-        let bytes = std::fs::read(path).ok()?;
+        let mut file = names::open(path, OpenOptions::new().read(true)).ok()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
         let product = entry::decode(key, &bytes);
         if product.is_some() {
             // Used just now. A folder that cannot be written keeps the time at which it was filled.
-            let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+            let _ = file.set_modified(SystemTime::now());
         } else {
             let _ = std::fs::remove_file(path);
         }
@@ -136,10 +139,11 @@ impl Cache {
     }
 
     fn write(&self, key: &Hash, bytes: &[u8]) -> Result<(), Error> {
-        let mut file = names::unfinished(&self.folder)?;
+        let mut unfinished = names::unfinished(&self.folder)?;
         // The file's own errors: those of the wrapper name the temporary file.
-        file.as_file_mut().write_all(bytes)?;
-        file.persist(self.folder.join(names::entry(key))).map(drop).map_err(|error| error.error)
+        unfinished.file.as_file_mut().write_all(bytes)?;
+        let persist = |file: NamedTempFile| file.persist(self.folder.join(names::entry(key)));
+        unfinished.finish(persist).map(drop).map_err(|error| error.error)
     }
 
     fn give_up(&self, reason: impl Display) {

@@ -1,9 +1,11 @@
 //! The files of a cache folder. What has none of these names is not the cache's and is left alone.
 
+use crate::commands::unfinished::Unfinished;
 use crate::temporary;
 use blake3::Hash;
-use std::io::Error;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{File, OpenOptions};
+use std::io::{Error, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// A result: `oriole-KEY.entry`.
@@ -51,11 +53,28 @@ pub(super) fn compiler(stamp: &Hash) -> String {
     format!("{PREFIX}{}{COMPILER}", stamp.to_hex())
 }
 
-/// A new file that goes again unless it gets another name.
-pub(super) fn unfinished(folder: &Path) -> Result<tempfile::NamedTempFile, Error> {
-    // Readable by all whom the process's umask lets: a folder may serve several users.
-    let mode = std::fs::Permissions::from_mode(0o666);
-    tempfile::Builder::new().prefix(PREFIX).suffix(PART).permissions(mode).tempfile_in(folder).map_err(temporary::cause)
+/// A new file that goes again unless it gets another name. All whom the process's umask lets can read it: a folder may serve
+/// several users.
+pub(super) fn unfinished(folder: &Path) -> Result<Unfinished, Error> {
+    Unfinished::in_folder(folder, tempfile::Builder::new().prefix(PREFIX).suffix(PART)).map_err(temporary::cause)
+}
+
+/// Open a file of the cache. What is no file, and a link, is not the cache's: it goes, and nobody waits for its bytes or
+/// writes to what it leads to.
+pub(super) fn open(path: &Path, options: &OpenOptions) -> Result<File, Error> {
+    let options = || options.clone().custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let is_ours = |file: &File| file.metadata().is_ok_and(|there| there.is_file());
+    match options() {
+        Ok(file) if is_ours(&file) => Ok(file),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
+        _ => {
+            let there = std::fs::symlink_metadata(path)?;
+            if !there.is_file() {
+                std::fs::remove_file(path)?;
+            }
+            options()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ const STORES_PER_LOOK: u64 = 1024;
 const KEPT_TENTHS: u64 = 9;
 /// Age at which an unfinished file is nobody's.
 const LEFT_BEHIND: Duration = Duration::from_secs(60 * 60);
+/// By how much clocks of machines that share a folder may differ.
+const CLOCK_DIFFERENCE: Duration = Duration::from_secs(60 * 60);
 /// Age at which a compiler's hash may go: it is found out again where it is needed.
 const OLD_COMPILER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How long the lock is waited for. A process that has it may have been stopped, and a wrong number is no harm.
@@ -27,7 +29,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(1);
 /// Count a result of so many bytes, and keep the folder within `most_bytes`. Nothing that fails here harms a reader.
 pub(super) fn added(folder: &Path, bytes: u64, most_bytes: u64) {
     let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
-    let Ok(file) = options.open(folder.join(names::COUNT)) else { return };
+    let Ok(file) = names::open(&folder.join(names::COUNT), &options) else { return };
     if !locked(&file) {
         return;
     }
@@ -81,6 +83,9 @@ fn shrink(folder: &Path, most_bytes: u64) -> u64 {
     let mut entries: Vec<Found> = Vec::new();
     let now = SystemTime::now();
     for file in found(folder).into_iter().flatten() {
+        // A file of the future was made when the clock was ahead: it is older than all others.
+        let is_of_the_future = file.used > now + CLOCK_DIFFERENCE;
+        let file = if is_of_the_future { Found { used: SystemTime::UNIX_EPOCH, ..file } } else { file };
         let age = now.duration_since(file.used).unwrap_or_default();
         match file.kind {
             Kind::Entry => entries.push(file),
