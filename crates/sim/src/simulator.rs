@@ -49,6 +49,9 @@ pub struct Options {
     pub cancelled: Option<Arc<AtomicBool>>,
     /// Host threads; 0: as many as the host has cores.
     pub threads: usize,
+    /// One order of all accesses to memory, whatever the number of threads: the blocks run on one. Only results of blocks
+    /// that race for global memory with plain loads and stores depend on it.
+    pub deterministic: bool,
     /// Also estimate how long the launch would take on a device.
     pub timing: bool,
     /// Cut the device to this many multiprocessors, with caches and bandwidth in proportion.
@@ -65,6 +68,7 @@ impl Default for Options {
             timeout: None,
             cancelled: None,
             threads: 0,
+            deterministic: false,
             timing: false,
             timing_sms: None,
             timing_warm: false,
@@ -368,12 +372,12 @@ impl Simulator {
             observer: checks.or(watched.as_ref().map(|watched| watched as &dyn Observer)),
         };
         let workers = match self.options.threads {
-            // What is known of global memory depends on the order of blocks.
-            _ if machine.observer.is_some() => 1,
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             given => given,
         };
-        let outcome = grid::run(&entry, &machine, workers);
+        // What is known of global memory depends on the order of blocks.
+        let is_in_order = self.options.deterministic || machine.observer.is_some();
+        let outcome = grid::run(&entry, &machine, if is_in_order { 1 } else { workers });
         let deadline = machine.deadline;
         *found = checker.map(Checker::finish).unwrap_or_default();
         if let Some(fault) = outcome.fault {

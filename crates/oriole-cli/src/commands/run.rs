@@ -60,6 +60,7 @@ pub(crate) fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
         ("--timing-warm", args.timing_warm, machine_code),
         ("--check", args.check.is_some(), machine_code),
         ("--threads", args.threads.is_some(), machine_code),
+        ("--deterministic", args.deterministic, not_the_driver),
         ("--bind", !args.bind.is_empty(), machine_code),
         ("--cluster", args.cluster.is_some(), not_the_driver),
         ("--max-instructions", args.max_instructions.is_some(), not_the_driver),

@@ -88,9 +88,12 @@ pub(crate) struct RunArgs {
     /// Write run statistics as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) stats: Option<PathBuf>,
-    /// Host threads; the results do not depend on it.
+    /// Host threads; no result depends on it but those of blocks that race.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Run the blocks in one order, on one host thread: blocks that race leave the same each time.
+    #[arg(long)]
+    pub(crate) deterministic: bool,
     /// Fill a module variable with a file's bytes: NAME=PATH.
     #[arg(long, value_name = "NAME=PATH")]
     pub(crate) global: Vec<String>,

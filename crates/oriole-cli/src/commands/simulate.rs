@@ -27,6 +27,7 @@ pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, given: &Given) -> Result<Sim
         max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions),
         timeout: args.timeout,
         threads: args.threads.unwrap_or(0),
+        deterministic: args.deterministic,
         timing: args.wants_timing(),
         timing_sms: args.timing_sms,
         timing_warm: args.timing_warm,

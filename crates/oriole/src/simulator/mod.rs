@@ -83,6 +83,13 @@ impl SimulatorBuilder {
         self
     }
 
+    /// One order of all accesses to memory, whatever the number of host threads: the blocks run on one. Without it the results
+    /// of blocks that race for global memory with plain loads and stores may differ from launch to launch.
+    pub fn deterministic(mut self, deterministic: bool) -> Self {
+        self.options.deterministic = deterministic;
+        self
+    }
+
     /// Warp instructions that one block may execute before the launch counts as endless, which is a fault.
     pub fn max_instructions(mut self, count: u64) -> Self {
         self.options.max_instructions = count;
