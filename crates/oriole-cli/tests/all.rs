@@ -9,6 +9,7 @@ mod compilers;
 mod convention;
 mod diff;
 mod disassembly;
+mod environment;
 mod errors;
 mod files;
 mod full_disk;

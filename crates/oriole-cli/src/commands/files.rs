@@ -60,8 +60,10 @@ pub(crate) fn keep_apart<'a>(
     let inputs: Vec<Identity> = inputs.into_iter().filter_map(|path| Identity::of(path, STDIN)).collect();
     let mut taken: Vec<Identity> = Vec::new();
     for path in outputs {
+        if !is_stream(path) {
+            has_folder(path)?;
+        }
         let Some(identity) = Identity::of(path, STDOUT) else { continue };
-        has_folder(path)?;
         if inputs.contains(&identity) {
             return Err(Failure::Usage(format!("error: {}: the output is an input file", path.display())));
         }

@@ -62,7 +62,7 @@ pub(super) struct Search<'a> {
     pub(super) clock: &'a Clock,
     /// Candidates in all.
     pub(super) trials: Option<u64>,
-    /// Threads, of a candidate each: the same ones all the time, since each that ends would leave memory behind ([`oriole_allocator`]).
+    /// Threads, of a candidate each: the same ones all the time.
     pub(super) workers: &'a ThreadPool,
     /// Called behind each round.
     pub(super) watch: &'a dyn Fn(&Tried, &Best),
