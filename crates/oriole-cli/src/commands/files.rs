@@ -60,9 +60,6 @@ pub(crate) fn keep_apart<'a>(
     let inputs: Vec<Identity> = inputs.into_iter().filter_map(|path| Identity::of(path, STDIN)).collect();
     let mut taken: Vec<Identity> = Vec::new();
     for path in outputs {
-        if !is_stream(path) {
-            has_folder(path)?;
-        }
         let Some(identity) = Identity::of(path, STDOUT) else { continue };
         if inputs.contains(&identity) {
             return Err(Failure::Usage(format!("error: {}: the output is an input file", path.display())));
@@ -75,11 +72,17 @@ pub(crate) fn keep_apart<'a>(
     Ok(())
 }
 
-/// Refuse an output whose folder is not there.
-fn has_folder(path: &Path) -> Result<(), Failure> {
-    let missing = behind_links(path).and_then(|path| std::fs::metadata(folder_of(&path))).err();
-    let missing = missing.filter(|error| error.kind() == ErrorKind::NotFound);
-    missing.map_or(Ok(()), |error| Err(Failure::file(path, format!("cannot be written: {error}"))))
+/// Refuse outputs whose folder is not there: before work that takes long.
+pub(crate) fn have_folders<'a>(outputs: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    for path in outputs.into_iter().filter(|path| !is_stream(path)) {
+        let there = behind_links(path).and_then(|path| std::fs::metadata(folder_of(&path)));
+        if let Err(error) = there
+            && error.kind() == ErrorKind::NotFound
+        {
+            return Err(Failure::file(path, format!("cannot be written: {error}")));
+        }
+    }
+    Ok(())
 }
 
 /// What makes two names the same file.

@@ -91,9 +91,11 @@ fn keep_files_apart(args: &RunArgs, arguments: &[Argument], expectations: &[Expe
     let globals = args.global.iter().filter_map(|setting| Some(Path::new(setting.split_once('=')?.1)));
     let read = buffers.iter().filter_map(|buffer| buffer.input());
     let expected = expectations.iter().map(Expectation::path);
-    let written = buffers.iter().filter_map(|buffer| buffer.output.as_deref());
-    let reports = [&args.stats, &args.timing_file, &args.check_report].into_iter().filter_map(|path| path.as_deref());
-    files::keep_apart(globals.chain(read).chain(expected).chain([args.input.as_path()]), written.chain(reports))
+    let reports =
+        || [&args.stats, &args.timing_file, &args.check_report].into_iter().filter_map(|path| path.as_deref());
+    let written = || buffers.iter().filter_map(|buffer| buffer.output.as_deref()).chain(reports());
+    files::have_folders(written())?;
+    files::keep_apart(globals.chain(read).chain(expected).chain([args.input.as_path()]), written())
 }
 
 /// A cubin holds code for one target; PTX is compiled for the one asked for.

@@ -31,8 +31,9 @@ use std::time::Instant;
 pub(crate) fn run(args: &TestArgs) -> Result<(), Failure> {
     args.targets.iter().try_for_each(|target| compile::compile_target(target).map(drop)).map_err(|e| usage_of(&e))?;
     args.check.as_deref().map(memcheck::parse).transpose()?;
-    let outputs = [&args.junit, &args.json].into_iter().filter_map(|path| path.as_deref());
-    files::keep_apart(args.manifests.iter().map(|path| path.as_path()), outputs)?;
+    let outputs = || [&args.junit, &args.json].into_iter().filter_map(|path| path.as_deref());
+    files::have_folders(outputs())?;
+    files::keep_apart(args.manifests.iter().map(|path| path.as_path()), outputs())?;
     let planned = planned(args)?;
     if args.list {
         let names: String = planned.iter().map(|planned| format!("{}\n", planned.case.name)).collect();

@@ -107,7 +107,9 @@ fn refuse_what_cannot_act(args: &TuneArgs) -> Result<(), Failure> {
 fn keep_files_apart(args: &TuneArgs, base: &CodeArgs, launches: &[Launch]) -> Result<(), Failure> {
     let read = nvptx::inputs(&args.input, &base.ir).chain(args.manifest.as_deref());
     let read = read.chain(launches.iter().flat_map(Launch::inputs));
-    files::keep_apart(read, [&args.output, &args.report].into_iter().filter_map(|path| path.as_deref()))
+    let written = || [&args.output, &args.report].into_iter().filter_map(|path| path.as_deref());
+    files::have_folders(written())?;
+    files::keep_apart(read, written())
 }
 
 /// Write the code and the report, and print the table.
