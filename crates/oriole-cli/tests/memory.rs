@@ -1,7 +1,9 @@
-//! Memory that a compilation takes.
+//! Memory that compilations and launches take.
 
 use crate::scratch::Scratch;
-use std::process::Command;
+use oriole_prerequisites::is_thorough;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Address space of the command in KiB; 80,000 are enough.
 const ADDRESS_SPACE: u32 = 250_000;
@@ -28,4 +30,67 @@ fn many_guarded_operations_take_little_memory() {
     command.current_dir(scratch.path("")).args(["-c", &line, env!("CARGO_BIN_EXE_oriole")]);
     let output = command.output().expect("there is a shell");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Oriole in the folder, which succeeds: the most memory that it held at a time, in KiB, as seen shortly before its end. (What
+/// `wait4` says of a child is at least what its parent holds.)
+fn peak(scratch: &Scratch, words: &str) -> i64 {
+    let mut command = scratch.command(words);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let status_file = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    let status = loop {
+        let status = std::fs::read_to_string(&status_file).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        // One that has ended has no memory any more.
+        peak = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(peak);
+        if let Some(status) = child.try_wait().expect("it is ours") {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert!(status.success() && peak > 0, "{words}: {status}");
+    peak
+}
+
+/// How much more memory the larger number of pieces may take: what a few pieces at a time differ by.
+const SLACK: i64 = 4096;
+
+/// A process that compiles many files holds no more than one that compiles a hundred.
+#[test]
+fn compilations_leave_nothing_behind() {
+    let kernels = (0..4).map(|number| guarded(100, 10 + number));
+    let ptx: Vec<String> = kernels.collect();
+    let counts = [100, if is_thorough() { 10_000 } else { 400 }];
+    for jobs in [1, 4] {
+        let peaks = counts.map(|count| {
+            let scratch = Scratch::new();
+            for number in 0..count {
+                scratch.write(&format!("{number}.ptx"), &ptx[number % ptx.len()]);
+            }
+            let files: String = (0..count).map(|number| format!("{number}.ptx ")).collect();
+            peak(&scratch, &format!("compile {files} --out-dir out -q --jobs {jobs}"))
+        });
+        // A batch keeps a line of its report for each file.
+        let report = (counts[1] - counts[0]) as i64;
+        assert!(peaks[1] < peaks[0] + SLACK + report, "{counts:?} files with {jobs} threads: {peaks:?} KiB");
+    }
+}
+
+/// The same of launches.
+#[test]
+fn launches_leave_nothing_behind() {
+    let counts = [100, if is_thorough() { 10_000 } else { 400 }];
+    let peaks = counts.map(|count| {
+        let scratch = Scratch::new();
+        scratch.write("k.ptx", guarded(100, 10));
+        let launch = |number: usize| {
+            format!("[[launch]]\nname = 'l{number}'\nentry = 'k'\nblock = 32\nstrict = true\nargs = ['zero:4096']\n")
+        };
+        let launches: String = (0..count).map(launch).collect();
+        scratch.write("many.toml", format!("[programs]\nk = 'k.ptx'\n{launches}"));
+        peak(&scratch, "test many.toml -q --jobs 2")
+    });
+    let report = 2 * (counts[1] - counts[0]) as i64;
+    assert!(peaks[1] < peaks[0] + SLACK + report, "{counts:?} launches: {peaks:?} KiB");
 }
