@@ -16,6 +16,8 @@ use super::progress::Progress;
 use super::side_by_side::{self, Share, share};
 use super::{files, nvptx};
 use crate::console;
+use crate::product::Said;
+use oriole_codegen::Report;
 use outcome::{Done, Outcome};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -114,7 +116,9 @@ impl Batch<'_> {
             Made::Compiled(product, _) => (product, false),
         };
         files::write(&job.output, &product.cubin)?;
-        Ok(Done { bytes: product.cubin.len(), said: product.said, cached })
+        // An outcome is kept to the end: not what nobody will read of it.
+        let verbose = if self.args.verbose { product.said.verbose } else { Report::default() };
+        Ok(Done { bytes: product.cubin.len(), said: Said { verbose, ..product.said }, cached })
     }
 }
 
