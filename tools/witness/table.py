@@ -106,14 +106,17 @@ class Table:
     def program(self, name, code, cases, shape=(), needs=None, without=(), notes=()):
         """A kernel `k(.param .u64 in, .param .u64 out)` and launches: name, input type and elements, output type and elements.
 
-        `shape` has lines such as `block 32`.
+        `shape` has lines such as `block 32`, and the objects. Behind the results a launch may have type and elements of the output before it.
         """
         self.flush()
         self.lines += ["", f"program {name}"] + self.head(needs, without, notes)
         self.lines += list(shape) + ["ptx"] + [f"  {line}" for line in code.strip("\n").split("\n")]
-        for case, in_kind, given, out_kind, results in cases:
+        for case, in_kind, given, out_kind, results, *before in cases:
             self.lines += [f"case {case}", f"in {in_kind}"]
             self.words([token(value, in_kind) for value in given])
+            for kind, values in before:
+                self.lines.append(f"before {kind}")
+                self.words([token(value, kind) for value in values])
             self.lines.append(f"out {out_kind}")
             self.words([token(value, out_kind) for value in results])
 

@@ -208,6 +208,8 @@ pub struct Objects {
 
 /// First bit of a sampler's number in a handle.
 const SAMPLER_SHIFT: u32 = 20;
+/// A bit that ptxas 13.0.88 sets for sm_75 to sm_89 in the handle of a variable whose address the program takes. It names nothing.
+const OF_A_VARIABLE: u32 = 1 << 31;
 
 impl Objects {
     /// Adds an object; its handle.
@@ -236,6 +238,7 @@ impl Objects {
     /// The image that a handle names, and the sampler to read it with. `separate` is the number of a sampler
     /// that is given beside the handle, 0 for none.
     pub fn lookup(&self, handle: u32, separate: u32) -> Option<(&Image, &Sampler)> {
+        let (handle, separate) = (handle & !OF_A_VARIABLE, separate & !(OF_A_VARIABLE >> SAMPLER_SHIFT));
         let number = handle & ((1 << SAMPLER_SHIFT) - 1);
         let object = self.objects.get((number as usize).checked_sub(1)?)?;
         let sampler = match handle >> SAMPLER_SHIFT {
@@ -463,5 +466,8 @@ mod tests {
         assert_eq!(filter(1, 0), Some(Filter::Nearest));
         assert_eq!((filter(1 | 1 << 20, 0), filter(1, 1)), (Some(Filter::Linear), Some(Filter::Linear)));
         assert_eq!((filter(0, 0), filter(2, 0), filter(1, 2)), (None, None, None));
+        let of_a_variable = OF_A_VARIABLE >> SAMPLER_SHIFT;
+        assert_eq!(filter(1 | OF_A_VARIABLE, of_a_variable), Some(Filter::Nearest));
+        assert_eq!(filter(1 | OF_A_VARIABLE, of_a_variable | 1), Some(Filter::Linear));
     }
 }

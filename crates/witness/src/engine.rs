@@ -1,9 +1,8 @@
 //! Who runs the kernels: the interpreter, our code, ptxas's code.
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Prepared};
 use oriole_codegen::CompileOptions;
 use oriole_cubin::{Cubin, Target};
-use oriole_device::{Launch, Memory};
 use oriole_interp::Interpreter;
 use oriole_sim::{Options, Simulator};
 use std::fmt::{Display, Formatter};
@@ -37,10 +36,11 @@ impl Display for Engine {
 /// What each kernel wrote, or why it stopped.
 pub type Outputs = Vec<Result<Vec<u8>, String>>;
 
-/// The directives that open a module.
+/// The directives that open a module; `mode` stands behind the target.
 #[must_use]
-pub fn header(target: Target) -> String {
-    format!(".version 9.0\n.target {target}\n.address_size 64\n")
+pub fn header(target: Target, mode: Option<&str>) -> String {
+    let mode = mode.map_or_else(String::new, |mode| format!(", {mode}"));
+    format!(".version 9.0\n.target {target}{mode}\n.address_size 64\n")
 }
 
 /// Launches each kernel of a module.
@@ -48,14 +48,15 @@ pub fn header(target: Target) -> String {
 /// # Errors
 /// The module is not compiled or loaded; why.
 pub fn run(engine: &Engine, target: Target, kernels: &[&Kernel]) -> Result<Outputs, String> {
-    let text: String =
-        std::iter::once(header(target)).chain(kernels.iter().map(|kernel| kernel.text.clone())).collect();
+    let header = header(target, kernels.iter().find_map(|kernel| kernel.mode()));
+    let text: String = std::iter::once(header).chain(kernels.iter().map(|kernel| kernel.text.clone())).collect();
     match engine {
         Engine::Interpreter => {
             let module = oriole_ptx::load(&text).map_err(|errors| said(&text, &errors))?;
             let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS, ..Default::default() };
             let interpreter = Interpreter::new(&module, options).map_err(|error| error.to_string())?;
-            Ok(outputs(kernels, |name, launch, memory| {
+            Ok(outputs(kernels, |name, prepared| {
+                let Prepared { launch, memory, .. } = prepared;
                 interpreter.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())
             }))
         }
@@ -80,17 +81,18 @@ fn said(text: &str, errors: &[oriole_ptx::diag::Diagnostic]) -> String {
 fn simulated(cubin: &[u8], strict: bool, kernels: &[&Kernel]) -> Result<Outputs, String> {
     let cubin = Cubin::parse(cubin).map_err(|error| error.to_string())?;
     let options = Options { strict, max_instructions: MAX_INSTRUCTIONS, threads: 1, ..Options::default() };
-    let simulator = Simulator::new(&cubin, options).map_err(|error| error.to_string())?;
-    Ok(outputs(kernels, |name, launch, memory| {
-        simulator.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())
+    let mut simulator = Simulator::new(&cubin, options).map_err(|error| error.to_string())?;
+    Ok(outputs(kernels, |name, prepared| {
+        simulator.set_objects(std::mem::take(&mut prepared.objects));
+        simulator.launch(name, &prepared.launch, &mut prepared.memory).map(drop).map_err(|error| error.to_string())
     }))
 }
 
-fn outputs(kernels: &[&Kernel], run: impl Fn(&str, &Launch, &mut Memory) -> Result<(), String>) -> Outputs {
+fn outputs(kernels: &[&Kernel], mut run: impl FnMut(&str, &mut Prepared) -> Result<(), String>) -> Outputs {
     let output = |kernel: &&Kernel| {
-        let (launch, mut memory, out) = kernel.launch();
-        run(&kernel.name, &launch, &mut memory)?;
-        memory.read(out, kernel.output()).ok_or_else(|| "the output is not there".to_owned())
+        let mut prepared = kernel.launch()?;
+        run(&kernel.name, &mut prepared)?;
+        prepared.memory.read(prepared.out, kernel.output()).ok_or_else(|| "the output is not there".to_owned())
     };
     kernels.iter().map(output).collect()
 }

@@ -1,8 +1,10 @@
 //! PTX and launches made of forms and programs.
 
 use crate::field::{Field, Type, layout};
+use crate::object::{self, Object};
 use crate::table::{Case, Form, Program};
 use crate::value::Value;
+use oriole_device::texture::Objects;
 use oriole_device::{Launch, Memory};
 use std::fmt::Write;
 
@@ -21,8 +23,24 @@ pub struct Kernel {
     input: Vec<u8>,
     /// Whether the input is the first parameter itself, not a buffer that it points to.
     by_value: bool,
+    /// What stands behind the target in `.target`.
+    mode: Option<String>,
+    /// Textures, surfaces, samplers and tensor maps.
+    objects: Vec<Object>,
+    /// The first bytes of the output before the launch; the others are zero.
+    before: Vec<u8>,
     /// Bytes of the output.
     output: usize,
+}
+
+/// A launch and what it works on.
+pub(crate) struct Prepared {
+    pub(crate) launch: Launch,
+    pub(crate) memory: Memory,
+    /// Textures, surfaces and samplers.
+    pub(crate) objects: Objects,
+    /// The address of the output.
+    pub(crate) out: u64,
 }
 
 /// One result.
@@ -92,6 +110,9 @@ impl Kernel {
             shape,
             input,
             by_value,
+            mode: None,
+            objects: Vec::new(),
+            before: Vec::new(),
             output: bytes * rows.len(),
         })
     }
@@ -107,28 +128,42 @@ impl Kernel {
             expected: expected.clone(),
             label: format!("{}, element {number}", case.name),
         };
-        let (element, elements) = &case.input;
+        let bytes = |(element, elements): &(Type, Vec<u128>)| {
+            elements.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(element.bytes())).collect()
+        };
         Kernel {
             name: "k".to_owned(),
             text: program.code.clone(),
             checks: values.iter().enumerate().map(check).collect(),
             shape: Launch { grid, block, cluster, shared_bytes: program.shared, ..Launch::default() },
-            input: elements.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(element.bytes())).collect(),
+            input: bytes(&case.input),
             by_value: false,
+            mode: program.mode.clone(),
+            objects: program.objects.clone(),
+            before: bytes(&case.before),
             output: values.len() * kind.bytes(),
         }
     }
 
-    /// The launch and its memory, and where the output stands.
-    pub(crate) fn launch(&self) -> (Launch, Memory, u64) {
+    /// What stands behind the target in `.target`.
+    pub(crate) fn mode(&self) -> Option<&str> {
+        self.mode.as_deref()
+    }
+
+    /// The launch and what it works on.
+    ///
+    /// # Errors
+    /// An object that cannot be made.
+    pub(crate) fn launch(&self) -> Result<Prepared, String> {
         let mut memory = Memory::new();
-        let mut params = match self.by_value {
-            true => self.input.clone(),
-            false => memory.allocate_with("in", &self.input).to_le_bytes().to_vec(),
-        };
-        let out = memory.allocate("out", self.output as u64);
+        let input = if self.by_value { 0 } else { memory.allocate_with("in", &self.input) };
+        let mut before = self.before.clone();
+        before.resize(self.output, 0);
+        let out = memory.allocate_with("out", &before);
+        let mut params = if self.by_value { self.input.clone() } else { input.to_le_bytes().to_vec() };
         params.extend(out.to_le_bytes());
-        (Launch { params, ..self.shape.clone() }, memory, out)
+        let objects = object::bind(&self.objects, [input, out], &mut params)?;
+        Ok(Prepared { launch: Launch { params, ..self.shape.clone() }, memory, objects, out })
     }
 
     /// Bytes of the output.

@@ -8,6 +8,7 @@
 mod engine;
 mod field;
 mod kernel;
+mod object;
 mod parse;
 mod table;
 mod value;
@@ -15,5 +16,6 @@ mod value;
 pub use engine::{Engine, Outputs, header, run};
 pub use field::{Field, Type};
 pub use kernel::{Check, Kernel, Operands};
+pub use object::{Buffer, Object, Place};
 pub use table::{Case, Except, Form, Program, Rows, Table, read, tables};
 pub use value::Value;

@@ -1,6 +1,7 @@
 //! Reads the text of a table; `docs/witness.md` describes it.
 
 use crate::field::{Field, Type};
+use crate::object::Object;
 use crate::table::{Case, Except, Form, Needs, Program, Rows, Table};
 use crate::value::{Value, hex};
 use oriole_cubin::Target;
@@ -24,6 +25,7 @@ enum Block {
     Rows,
     Code,
     Input,
+    Before,
     Output,
 }
 
@@ -67,7 +69,10 @@ impl Reader {
             "note" => self.note(rest),
             "without" => self.without(rest),
             "out" => self.start_output(rest),
-            "grid" | "block" | "cluster" | "shared" | "ptx" | "case" | "in" => self.program_line(word, rest),
+            "grid" | "block" | "cluster" | "shared" | "mode" | "ptx" | "case" | "in" | "before" => {
+                self.program_line(word, rest)
+            }
+            "texture" | "surface" | "sampler" | "tensor" => self.object(word, rest),
             _ => self.numbers(line),
         }
     }
@@ -98,6 +103,8 @@ impl Reader {
             without: Vec::new(),
             shape: [[1; 3]; 3],
             shared: 0,
+            mode: None,
+            objects: Vec::new(),
             code: String::new(),
             cases: Vec::new(),
         });
@@ -153,21 +160,30 @@ impl Reader {
             "block" => program.shape[1] = shape(rest)?,
             "cluster" => program.shape[2] = shape(rest)?,
             "shared" => program.shared = rest.parse().map_err(|_| "a number of bytes")?,
+            "mode" => program.mode = Some(rest.to_owned()),
             "ptx" => self.block = Block::Code,
-            "case" => {
-                let nothing = (Type::Predicate, Vec::new());
-                program.cases.push(Case {
-                    name: rest.to_owned(),
-                    input: nothing,
-                    output: (Type::Predicate, Vec::new()),
-                });
-            }
+            "case" => program.cases.push(Case {
+                name: rest.to_owned(),
+                input: (Type::Predicate, Vec::new()),
+                output: (Type::Predicate, Vec::new()),
+                before: (Type::Predicate, Vec::new()),
+            }),
             _ => {
-                let case = program.cases.last_mut().ok_or("`in` outside of a case")?;
-                case.input.0 = parse_type(rest)?;
-                self.block = Block::Input;
+                let case = program.cases.last_mut().ok_or_else(|| format!("`{word}` outside of a case"))?;
+                let (block, kind) = match word {
+                    "in" => (Block::Input, &mut case.input.0),
+                    _ => (Block::Before, &mut case.before.0),
+                };
+                *kind = parse_type(rest)?;
+                self.block = block;
             }
         }
+        Ok(())
+    }
+
+    fn object(&mut self, keyword: &str, rest: &str) -> Result<(), String> {
+        let program = self.program.as_mut().ok_or_else(|| format!("`{keyword}` outside of a program"))?;
+        program.objects.push(Object::parse(keyword, rest)?);
         Ok(())
     }
 
@@ -185,6 +201,7 @@ impl Reader {
                 self.rows.values.push(row);
             }
             (Block::Input, Some(case)) => case.input.1.extend(words.map(bits).collect::<Result<Vec<_>, _>>()?),
+            (Block::Before, Some(case)) => case.before.1.extend(words.map(bits).collect::<Result<Vec<_>, _>>()?),
             (Block::Output, Some(case)) => case.output.1.extend(words.map(value).collect::<Result<Vec<_>, _>>()?),
             (Block::Output, None) => {
                 let row = |word: &str| word.split(',').map(value).collect::<Result<Vec<_>, _>>();

@@ -1,6 +1,7 @@
 //! What a table holds, and where the tables are.
 
 use crate::field::{Field, Type};
+use crate::object::Object;
 use crate::parse;
 use crate::value::Value;
 use oriole_cubin::{Suffix, Target};
@@ -62,6 +63,10 @@ pub struct Program {
     pub shape: [[u32; 3]; 3],
     /// Bytes of dynamic shared memory.
     pub shared: u32,
+    /// What stands behind the target in `.target`, such as `texmode_independent`.
+    pub mode: Option<String>,
+    /// Textures, surfaces, samplers and tensor maps of the launches.
+    pub objects: Vec<Object>,
     /// PTX at the level of the module, with a kernel `k` of two parameters, the addresses of input and output.
     pub code: String,
     /// The launches.
@@ -77,6 +82,8 @@ pub struct Case {
     pub input: (Type, Vec<u128>),
     /// Element type and elements of the output.
     pub output: (Type, Vec<Value>),
+    /// What stands in the output before the launch; zeros behind it.
+    pub before: (Type, Vec<u128>),
 }
 
 /// An engine that a form is not compared on.

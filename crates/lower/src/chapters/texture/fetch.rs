@@ -112,8 +112,7 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let (source, results) = (request.source, request.results);
     if !singles && !sampled {
         let clamped = Field::TEX_CL.is(given);
-        // Rows have no offset here, and single texels are not compared.
-        let offset = offset.filter(|_| !geometry.is_row());
+        // Single texels are not compared.
         let access = Access { opcode: Sass::TLD, modifiers: vec![clamped], source, place, level, offset, depth: None };
         return access.emit(cx, &results);
     }
