@@ -5,7 +5,7 @@ import importlib
 import sys
 
 CHAPTERS = ["integer", "float", "half", "approximate", "compare", "logic", "convert", "video", "data", "warp", "atomics", "control",
-            "matrix", "wmma", "wgmma", "copies", "textures", "surfaces"]  # fmt: skip
+            "matrix", "wmma", "wgmma", "copies", "textures", "surfaces", "tensors", "launches"]  # fmt: skip
 
 
 def main():

@@ -275,7 +275,7 @@ def levels(table):
                 axes = {"1d": ("%o0", "%o1"), "2d": ("%o0, %o1", "%o1, %o1"), "3d": ("%o0, %o1, %o1, %o1", "%o1, %o1, %o1, %o1")}[shape]
                 text = f"mov.b32 %o0, {step}; mov.b32 %o1, 0; tex.grad.{geometry}.v4.f32.f32 {WORDS}, [@, {PLACES[geometry]}], {{{axes[0]}}}, {{{axes[1]}}};"
                 reads.add(text, lambda *place: read(level, *place))
-            without = [] if shape != "3d" else [("ptxas", "from sm_90 on it calls the driver for gradients of volumes")]
+            without = [] if shape != "3d" else [("ptxas@sm_90", "it calls the driver for gradients of volumes")]
             reads.write(table, f"{geometry} {' '.join(options)}", without)
     # Numbers of texels of a level.
     image = Image("2d", (16, 8), "s16x4", levels=4)

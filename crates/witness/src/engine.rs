@@ -56,7 +56,8 @@ pub fn run(engine: &Engine, target: Target, kernels: &[&Kernel]) -> Result<Outpu
             let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS, ..Default::default() };
             let interpreter = Interpreter::new(&module, options).map_err(|error| error.to_string())?;
             Ok(outputs(kernels, |name, prepared| {
-                let Prepared { launch, memory, .. } = prepared;
+                let slots = interpreter.parameters(name).map_err(|error| error.to_string())?;
+                let (launch, memory) = prepared.with_parameters(&slots)?;
                 interpreter.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())
             }))
         }
@@ -84,7 +85,9 @@ fn simulated(cubin: &[u8], strict: bool, kernels: &[&Kernel]) -> Result<Outputs,
     let mut simulator = Simulator::new(&cubin, options).map_err(|error| error.to_string())?;
     Ok(outputs(kernels, |name, prepared| {
         simulator.set_objects(std::mem::take(&mut prepared.objects));
-        simulator.launch(name, &prepared.launch, &mut prepared.memory).map(drop).map_err(|error| error.to_string())
+        let slots = simulator.parameters(name).map_err(|error| error.to_string())?;
+        let (launch, memory) = prepared.with_parameters(&slots)?;
+        simulator.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())
     }))
 }
 

@@ -4,6 +4,7 @@ use crate::field::{Field, Type, layout};
 use crate::object::{self, Object};
 use crate::table::{Case, Form, Program};
 use crate::value::Value;
+use oriole_device::argument::Slot;
 use oriole_device::texture::Objects;
 use oriole_device::{Launch, Memory};
 use std::fmt::Write;
@@ -35,12 +36,34 @@ pub struct Kernel {
 
 /// A launch and what it works on.
 pub(crate) struct Prepared {
+    /// The launch, but for its parameters.
     pub(crate) launch: Launch,
+    /// The bytes of each parameter.
+    pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) memory: Memory,
     /// Textures, surfaces and samplers.
     pub(crate) objects: Objects,
     /// The address of the output.
     pub(crate) out: u64,
+}
+
+impl Prepared {
+    /// The launch with the parameters where an engine has them, and its memory.
+    ///
+    /// # Errors
+    /// The kernel has other parameters.
+    pub(crate) fn with_parameters(&mut self, slots: &[Slot]) -> Result<(&Launch, &mut Memory), String> {
+        let fits = |(argument, slot): (&Vec<u8>, &Slot)| argument.len() == slot.size as usize;
+        if self.arguments.len() != slots.len() || !self.arguments.iter().zip(slots).all(fits) {
+            return Err("the kernel has other parameters".to_owned());
+        }
+        let params = &mut self.launch.params;
+        for (argument, slot) in self.arguments.iter().zip(slots) {
+            params.resize(params.len().max((slot.offset + slot.size) as usize), 0);
+            params[slot.offset as usize..][..argument.len()].copy_from_slice(argument);
+        }
+        Ok((&self.launch, &mut self.memory))
+    }
 }
 
 /// One result.
@@ -160,10 +183,10 @@ impl Kernel {
         let mut before = self.before.clone();
         before.resize(self.output, 0);
         let out = memory.allocate_with("out", &before);
-        let mut params = if self.by_value { self.input.clone() } else { input.to_le_bytes().to_vec() };
-        params.extend(out.to_le_bytes());
-        let objects = object::bind(&self.objects, [input, out], &mut params)?;
-        Ok(Prepared { launch: Launch { params, ..self.shape.clone() }, memory, objects, out })
+        let first = if self.by_value { self.input.clone() } else { input.to_le_bytes().to_vec() };
+        let mut arguments = vec![first, out.to_le_bytes().to_vec()];
+        let objects = object::bind(&self.objects, [input, out], &mut arguments)?;
+        Ok(Prepared { launch: self.shape.clone(), arguments, memory, objects, out })
     }
 
     /// Bytes of the output.

@@ -17,5 +17,5 @@ pub use engine::{Engine, Outputs, header, run};
 pub use field::{Field, Type};
 pub use kernel::{Check, Kernel, Operands};
 pub use object::{Buffer, Object, Place};
-pub use table::{Case, Except, Form, Program, Rows, Table, read, tables};
+pub use table::{Case, Except, Form, Needs, Program, Rows, Table, read, tables};
 pub use value::Value;

@@ -4,9 +4,6 @@ use oriole_device::argument::Argument;
 use oriole_device::tensor_map::TensorMap;
 use oriole_device::texture::{self, Image, ObjectSpec, Objects, Sampler, parse_sampler};
 
-/// Bytes of a tensor map among the parameters, and their alignment: the first one follows the two addresses at this offset.
-const MAP_ALIGNMENT: usize = 64;
-
 /// A buffer of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
@@ -85,11 +82,15 @@ fn place(text: &str) -> Result<Place, String> {
     Ok(Place { buffer, offset: offset.parse().map_err(|_| wrong())? })
 }
 
-/// Makes the objects for buffers at these addresses: the tensor maps go behind the parameters.
+/// Makes the objects for buffers at these addresses: tensor maps become arguments behind the others.
 ///
 /// # Errors
 /// A tensor map that cannot be encoded.
-pub(crate) fn bind(objects: &[Object], [input, output]: [u64; 2], params: &mut Vec<u8>) -> Result<Objects, String> {
+pub(crate) fn bind(
+    objects: &[Object],
+    [input, output]: [u64; 2],
+    arguments: &mut Vec<Vec<u8>>,
+) -> Result<Objects, String> {
     let address = |place: &Place| {
         let start = if place.buffer == Buffer::In { input } else { output };
         start + place.offset
@@ -108,8 +109,7 @@ pub(crate) fn bind(objects: &[Object], [input, output]: [u64; 2], params: &mut V
             }
             Object::Map { place, map } => {
                 let map = TensorMap { address: address(place), ..TensorMap::clone(map) };
-                params.resize(params.len().next_multiple_of(MAP_ALIGNMENT), 0);
-                params.extend(map.encode().map_err(|error| error.to_string())?);
+                arguments.push(map.encode().map_err(|error| error.to_string())?.to_vec());
             }
         }
     }

@@ -123,8 +123,7 @@ impl Reader {
     }
 
     fn needs(&mut self, targets: &str) -> Result<(), String> {
-        let target = |name: &str| Target::from_name(name).ok_or_else(|| format!("no target `{name}`"));
-        self.head.needs = Needs(targets.split('|').map(target).collect::<Result<_, _>>()?);
+        self.head.needs = parse_needs(targets)?;
         Ok(())
     }
 
@@ -136,10 +135,14 @@ impl Reader {
 
     fn without(&mut self, line: &str) -> Result<(), String> {
         let (engine, reason) = line.split_once(' ').ok_or("an engine and a reason")?;
+        let (engine, targets) = match engine.split_once('@') {
+            Some((engine, targets)) => (engine, parse_needs(targets)?),
+            None => (engine, Needs::default()),
+        };
         if !["ptxas", "interpreter", "simulator", "constants"].contains(&engine) {
             return Err(format!("no engine `{engine}`"));
         }
-        self.head.without.push(Except { engine: engine.to_owned(), reason: reason.to_owned() });
+        self.head.without.push(Except { engine: engine.to_owned(), targets, reason: reason.to_owned() });
         Ok(())
     }
 
@@ -248,6 +251,12 @@ fn noted<'a>(mut values: impl Iterator<Item = &'a Value>, head: &Head) -> Result
         Some(letter) => Err(format!("there is no note {letter}")),
         None => Ok(()),
     }
+}
+
+/// Targets with `|` between.
+fn parse_needs(targets: &str) -> Result<Needs, String> {
+    let target = |name: &str| Target::from_name(name).ok_or_else(|| format!("no target `{name}`"));
+    targets.split('|').map(target).collect::<Result<_, _>>().map(Needs)
 }
 
 fn parse_type(name: &str) -> Result<Type, String> {

@@ -91,6 +91,8 @@ pub struct Case {
 pub struct Except {
     /// `ptxas`, `interpreter`, `simulator` (our code and ptxas's), or `constants` (ptxas's folding).
     pub engine: String,
+    /// The targets for which this holds.
+    pub targets: Needs,
     /// Why.
     pub reason: String,
 }

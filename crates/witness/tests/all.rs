@@ -3,3 +3,4 @@
 mod coverage;
 mod regenerate;
 mod tables;
+mod waiting;

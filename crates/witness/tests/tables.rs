@@ -142,7 +142,7 @@ fn faults(number: usize, module: &Module, ptxas: Option<&PathBuf>) -> Vec<String
 }
 
 fn run_module(engine: &Engine, target: Target, module: &Module) -> Vec<String> {
-    let jobs: Vec<&Job> = module.jobs.iter().filter(|job| runs(engine, module.constants, job)).collect();
+    let jobs: Vec<&Job> = module.jobs.iter().filter(|job| runs(engine, target, module.constants, job)).collect();
     if jobs.is_empty() {
         return Vec::new();
     }
@@ -166,13 +166,13 @@ fn run_module(engine: &Engine, target: Target, module: &Module) -> Vec<String> {
     jobs.iter().zip(outputs).flat_map(told).collect()
 }
 
-/// Whether the form says nothing against this engine.
-fn runs(engine: &Engine, constants: bool, job: &Job) -> bool {
+/// Whether the form says nothing against this engine for that target.
+fn runs(engine: &Engine, target: Target, constants: bool, job: &Job) -> bool {
     let is_out = |except: &Except| match (except.engine.as_str(), engine) {
         ("interpreter", Engine::Interpreter) | ("ptxas", Engine::Ptxas(..)) => true,
         ("simulator", Engine::Oriole(_) | Engine::Ptxas(..)) => true,
         ("constants", Engine::Ptxas(..)) => constants,
         _ => false,
     };
-    !job.without.iter().any(is_out)
+    !job.without.iter().any(|except| except.targets.met_by(target) && is_out(except))
 }
