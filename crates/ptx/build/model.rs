@@ -218,4 +218,6 @@ pub(crate) struct Special {
 pub(crate) struct Need {
     pub(crate) version: Version,
     pub(crate) targets: Vec<Target>,
+    /// The first version without it for the first target without it.
+    pub(crate) end: Option<(Version, Target)>,
 }

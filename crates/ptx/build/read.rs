@@ -346,10 +346,15 @@ fn target(name: &str) -> Read<Target> {
     Target::from_name(name).ok_or_else(|| format!("no target `{name}`"))
 }
 
-/// `7.8 sm_90`, `8.6 sm_100f|sm_120a`
-fn need<'a>(words: impl Iterator<Item = &'a str>) -> Read<Need> {
+/// `7.8 sm_90`, `8.6 sm_100f|sm_120a`, `before 6.4|sm_70`
+fn need<'a>(mut words: impl Iterator<Item = &'a str>) -> Read<Need> {
     let mut need = Need::default();
-    for word in words {
+    while let Some(word) = words.next() {
+        if word == "before" {
+            let (first, from) = words.next().and_then(|end| end.split_once('|')).ok_or("`before VERSION|TARGET`")?;
+            need.end = Some((version(first)?, target(from)?));
+            continue;
+        }
         match word.contains('.') {
             true => need.version = version(word)?,
             false => need.targets.extend(word.split('|').map(target).collect::<Read<Vec<_>>>()?),

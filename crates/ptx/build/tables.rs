@@ -101,7 +101,10 @@ impl Tables<'_> {
 
     fn need(&mut self, need: &Need) -> Result<String, String> {
         let targets = self.run("Target", need.targets.iter().map(target).collect())?;
-        let row = format!("Need {{ version: {}, targets: {targets} }}", version(need.version));
+        let end = need
+            .end
+            .map_or("None".to_owned(), |(first, from)| format!("Some(({}, {}))", version(first), target(&from)));
+        let row = format!("Need {{ version: {}, targets: {targets}, end: {end} }}", version(need.version));
         Ok(format!("At::new({})", self.place("Need", vec![row])?))
     }
 

@@ -13,6 +13,7 @@ use crate::survey::{LongBlock, Stretch, Survey, may_gain};
 use crate::values::Values;
 use oriole_isa::Arch;
 use oriole_ori::analysis::Flow;
+use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg, entry_for_each};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -178,7 +179,9 @@ pub(crate) fn undefined_late(func: &Function, order: Vec<InstId>) -> Vec<InstId>
             None => late.push(inst),
         }
     }
-    late.extend(last.into_iter().filter_map(|reg| held.remove(&reg)).flatten());
+    // What nobody here reads may be read in other blocks.
+    let end = late.iter().position(|inst| is_terminator(&func[*inst])).unwrap_or(late.len());
+    late.splice(end..end, last.into_iter().filter_map(|reg| held.remove(&reg)).flatten());
     late
 }
 

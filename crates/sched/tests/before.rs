@@ -87,21 +87,33 @@ fn guarded_sum() -> Function {
     text.parse().expect("it is well formed")
 }
 
+/// Orders with room for as many registers as there may be.
+fn order_freely(func: &mut Function) {
+    let usage = Usage {
+        budget: |needed| needed + 100,
+        in_block: |_| u32::MAX,
+        move_cycles: MOVE_CYCLES,
+        seed: OrderSeed::default(),
+    };
+    order_values(func, Arch::Sm80, None, None, usage);
+}
+
+#[test]
+fn undefined_values_that_nobody_reads_stay_ahead_of_the_end_of_the_block() {
+    let unread = 2 + LOADS;
+    let text = sum().to_string().replace("bix0:\n", &format!("  .reg %P{unread}\nbix0:\n    MOV %P{unread} ;undef\n"));
+    let mut func: Function = text.parse().expect("it is well formed");
+    order_freely(&mut func);
+    assert_eq!(most_in_flight(&func), LOADS, "it is ordered");
+    let opcodes: Vec<Opcode> = func.iter_insts().map(|(_, inst)| func[inst].opcode).collect();
+    assert_eq!(opcodes.last(), Some(&Opcode::EXIT), "{func}");
+    assert_eq!(opcodes.iter().filter(|opcode| **opcode == Opcode::EXIT).count(), 1);
+}
+
 #[test]
 fn undefined_values_are_made_where_they_are_needed() {
     let mut func = guarded_sum();
-    order_values(
-        &mut func,
-        Arch::Sm80,
-        None,
-        None,
-        Usage {
-            budget: |needed| needed + 100,
-            in_block: |_| u32::MAX,
-            move_cycles: MOVE_CYCLES,
-            seed: OrderSeed::default(),
-        },
-    );
+    order_freely(&mut func);
     assert_eq!(most_in_flight(&func), LOADS, "the loads stand ahead of their uses");
     let insts: Vec<_> = func.iter_insts().map(|(_, inst)| inst).collect();
     let marks: Vec<_> = insts.windows(2).filter(|pair| func[pair[0]].is_undef()).collect();

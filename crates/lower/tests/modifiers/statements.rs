@@ -67,7 +67,10 @@ fn instructions(text: &str, sets: &BTreeMap<String, Vec<String>>) -> Vec<Instruc
             opened = all.len();
             let names = names.split('"').next().unwrap_or_default().split_whitespace();
             all.extend(names.map(|name| Instruction { name: name.to_owned(), forms: Vec::new() }));
-        } else if line.starts_with("  ") && !["#", "never", "only", "since"].contains(&first) {
+        } else if line.starts_with("  ")
+            && !["#", "never", "only", "since"].contains(&first)
+            && !line.contains("@ before")
+        {
             let mut words = line.split('@').next().unwrap_or_default().split_whitespace();
             let pattern = words.next().unwrap_or_default();
             let fits = |name: &str| {

@@ -12,6 +12,7 @@ use crate::fuzz::{
 use crate::nvdisasm::Nvdisasm;
 use oriole_cubin::Target;
 use std::path::PathBuf;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -168,10 +169,34 @@ fn run_mutants(args: &FuzzArgs, change: Change) -> Result<(), Failure> {
         args.seed,
         start.elapsed().as_secs_f64()
     ))?;
+    if change == Change::Guards {
+        report_halved(&tally, args)?;
+    }
     match findings.len() {
         0 => Ok(()),
         count => Err(Failure::Rejected(format!("error: {count} findings"))),
     }
+}
+
+/// Says how many forms ran under a guard that is false in half of the lanes, and writes which did not, and why.
+fn report_halved(tally: &Tally, args: &FuzzArgs) -> Result<(), Failure> {
+    let halved = tally.halved.load(Ordering::Relaxed);
+    let reasons = tally.not_halved.lock().unwrap_or_else(PoisonError::into_inner);
+    let left: usize = reasons.values().map(Vec::len).sum();
+    files::print(&format!(
+        "{} with a launch, {halved} compared under a guard that is false in half of the lanes\n",
+        halved + left as u64
+    ))?;
+    let mut list = String::new();
+    for (reason, names) in &*reasons {
+        files::print(&format!("{:6} not: {reason}\n", names.len()))?;
+        names.iter().for_each(|name| list += &format!("{name}\t{reason}\n"));
+    }
+    if list.is_empty() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(&args.out).map_err(|error| Failure::file(&args.out, error))?;
+    files::write(&args.out.join("not-compared.tsv"), list.as_bytes())
 }
 
 /// The modules of files; what is no PTX is told and left out.

@@ -79,7 +79,8 @@ impl<'m> Checker<'m> {
     /// What is known of an instruction's opcode with its modifiers; modules repeat few of them many times.
     fn head_of(&mut self, instruction: &'m Instruction) -> Rc<Head> {
         let key = (instruction.opcode, instruction.modifiers.as_slice());
-        let make = || Rc::new(Head { selection: Selection::of(instruction), fitting: Cell::new(Registers::OTHERS) });
+        let selected = || Selection::of(instruction, self.module.version, self.target);
+        let make = || Rc::new(Head { selection: selected(), fitting: Cell::new(Registers::OTHERS) });
         Rc::clone(self.heads.entry(key).or_insert_with(make))
     }
 

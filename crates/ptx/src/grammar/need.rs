@@ -10,12 +10,19 @@ pub(crate) struct Need {
     pub(crate) version: (u32, u32),
     /// Any of these will do; empty where every target will.
     pub(crate) targets: Run<Target>,
+    /// What it has ended with: no module of this `.version` or a later one has it, if it is for this target or a later one.
+    pub(crate) end: Option<((u32, u32), Target)>,
 }
 
 impl Need {
     /// True if nothing is needed.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.version == (0, 0) && self.targets.is_empty()
+        self.version == (0, 0) && self.targets.is_empty() && self.end.is_none()
+    }
+
+    /// True if a module of this version is too late for the target's sake.
+    pub(crate) fn has_ended(&self, version: (u32, u32), target: Option<Target>) -> bool {
+        self.end.is_some_and(|(first, from)| version >= first && target.is_none_or(|target| target.has(from)))
     }
 
     /// True if the target will do; an unknown target is reported elsewhere.

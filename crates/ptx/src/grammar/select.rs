@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Choice, ComboRule, Effect, Form, InstructionSpec, Need, OperandSpec, Slot, instructions};
+use super::{Choice, ComboRule, Effect, Form, InstructionSpec, Need, OperandSpec, Slot, Target, instructions};
 use crate::ast::{Instruction, Modifier, ScalarType, Word};
 
 /// What the grammar says about an opcode with its modifiers.
@@ -54,15 +54,15 @@ enum Attempt {
 }
 
 impl Selection {
-    /// Finds the forms for an instruction.
-    pub(crate) fn of(instruction: &Instruction) -> Selection {
+    /// Finds the forms for an instruction of a module of this `.version` and target; those that it is too late for are none.
+    pub(crate) fn of(instruction: &Instruction, version: (u32, u32), target: Option<Target>) -> Selection {
         let modifiers = &instruction.modifiers;
         let Some(spec) = instructions(instruction.opcode).iter().find(|spec| modifiers.starts_with(&spec.stem)) else {
             return Selection::Misses(Miss::Stem);
         };
         let mut fits = Vec::new();
         let mut best: Option<(u32, Miss)> = None;
-        for form in spec.forms.iter() {
+        for form in spec.forms.iter().filter(|form| !form.need.has_ended(version, target)) {
             let attempt = match attempt(spec, form, modifiers) {
                 Attempt::Fits(choices) => match needs(spec, form, &choices, modifiers) {
                     Ok(needs) => {

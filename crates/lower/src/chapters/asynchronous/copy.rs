@@ -1,6 +1,6 @@
 //! `cp.async`: a thread's copy of 4, 8 or 16 bytes from global to shared memory, and groups of such copies.
 
-use crate::chapters::asynchronous::{address_of, groups_left, shared_word, wait_for_groups};
+use crate::chapters::asynchronous::{address_of, groups_left, wait_for_groups};
 use crate::chapters::memory::address::Addr;
 use crate::chapters::memory::{address, manner};
 use crate::error::Lowered;
@@ -16,11 +16,6 @@ use oriole_ptx::ast::{self, Instruction, ScalarType, Space, Word};
 
 /// Sizes in bytes and what SASS calls them.
 const SIZES: [(u64, MemSize); 3] = [(4, MemSize::B32), (8, MemSize::B64), (16, MemSize::B128)];
-
-/// Reach of the offset from the global address: twelve bits, signed.
-const NEAR: std::ops::Range<i32> = -(1 << 11)..1 << 11;
-/// Reach of the offset from the shared address: twenty bits, signed.
-const SHARED_NEAR: std::ops::Range<i32> = -(1 << 19)..1 << 19;
 
 /// `cp.async.ca|cg…`, `cp.async.commit_group`, `cp.async.wait_group n`, `cp.async.wait_all`
 pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
@@ -52,12 +47,7 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let size = SIZES.iter().find(|(size, _)| Some(*size) == bytes).ok_or_else(|| unknown(cx, instruction))?;
     let hints = usize::from(instruction.has(Word::L2CacheHint));
     let rest = instruction.operands.get(3..instruction.operands.len() - hints).unwrap_or_default();
-    let target = address_of(cx, instruction, 0)?;
-    let mut to = address::resolve_shared(cx, instruction.space(), target)?;
-    if !SHARED_NEAR.contains(&to.offset) {
-        let base = shared_word(cx, instruction.space(), target)?;
-        to = Addr { base: ops::in_reg(cx, base)?, offset: 0, ..to };
-    }
+    let to = address::resolve_shared(cx, instruction.space(), address_of(cx, instruction, 0)?)?;
     let from = address::resolve(cx, Some(Space::Global), address_of(cx, instruction, 1)?)?;
     let source = source(cx, from, size.0, rest.first())?;
     let mut inst = Inst::neutral(Sass::LDGSTS, Default::default());
@@ -89,7 +79,7 @@ struct Source {
 ///
 /// LDGSTS.ZFILL takes the low bits of the address for the number of zeros at the end.
 fn source(cx: &mut FnLower<'_, '_>, from: Addr, size: u64, part: Option<&ast::Operand>) -> Lowered<Source> {
-    let whole = near(cx, from)?;
+    let whole = Source { base: from.base, offset: from.offset, fills: false, is_read: Operand::pt() };
     let Some(part) = part else { return Ok(whole) };
     if bindings::declared_type(cx, part)? == Some(ScalarType::Pred) || matches!(part, ast::Operand::Not(..)) {
         let ignored = sources::pred(cx, part)?;
@@ -98,10 +88,7 @@ fn source(cx: &mut FnLower<'_, '_>, from: Addr, size: u64, part: Option<&ast::Op
     match part.imm().and_then(|imm| imm.int_bits()) {
         Some(0) => Ok(Source { is_read: Operand::pt().not(), ..whole }),
         Some(read) if read >= size => Ok(whole),
-        Some(read) => {
-            let offset = from.offset + (size - read) as i32;
-            Ok(Source { fills: true, ..near(cx, Addr { offset, ..from })? })
-        }
+        Some(read) => Ok(Source { offset: from.offset + (size - read) as i32, fills: true, ..whole }),
         None => {
             let read = sources::src(cx, part)?;
             let read = ops::in_reg(cx, read)?;
@@ -117,10 +104,4 @@ fn source(cx: &mut FnLower<'_, '_>, from: Addr, size: u64, part: Option<&ast::Op
             Ok(Source { base: Operand::reg(moved), offset: whole.offset, fills: true, is_read })
         }
     }
-}
-
-/// The whole source, its offset within reach.
-fn near(cx: &mut FnLower<'_, '_>, from: Addr) -> Lowered<Source> {
-    let Addr { base, offset, .. } = from.with_offset(cx, |offset| NEAR.contains(&offset))?;
-    Ok(Source { base, offset, fills: false, is_read: Operand::pt() })
 }

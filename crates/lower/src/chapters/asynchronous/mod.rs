@@ -54,12 +54,11 @@ fn copies(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 
 /// The scoreboard that counts groups of copies (`docs/sched.md`).
 const GROUPS: Operand = Operand::scoreboard(0);
-/// The largest number of groups that DEPBAR can leave.
-const MAX_GROUPS_LEFT: u64 = 63;
 
 /// Waits until all but the last `n` groups of copies are done.
 fn wait_for_groups(cx: &mut FnLower<'_, '_>, left: u64) -> Lowered {
-    let left = Operand::imm(left.min(MAX_GROUPS_LEFT) as u32);
+    let most = Sass::DEPBAR.numbers(B, cx.arch()).map_or(0, |held| *held.end());
+    let left = Operand::imm(left.min(most as u64) as u32);
     cx.emit(Sass::DEPBAR, &[], &[(A, GROUPS), (B, left)])?;
     Ok(())
 }

@@ -253,7 +253,7 @@ fn place32(cx: &mut FnLower<'_, '_>, target: Target, base: Operand, offset: i64)
 }
 
 /// The offset, where loads hold it. What holds less gets the rest of it added to its base when it is emitted.
-fn fitting(cx: &FnLower<'_, '_>, target: Target, offset: i64) -> Option<i32> {
+pub(crate) fn fitting(cx: &FnLower<'_, '_>, target: Target, offset: i64) -> Option<i32> {
     let (load, role) = match target {
         Target::Global => (Sass::LDG, Role::Offset),
         Target::Generic => (Sass::LD, Role::Offset),

@@ -6,19 +6,15 @@
 //! M is 8 and N is 32 the product is computed transposed, and a line of C is a column (but integers on sm_75).
 
 use crate::chapters::memory::address::{Addr, Target};
-use crate::chapters::memory::transfer;
+use crate::chapters::memory::{address, transfer};
 use crate::chapters::tensor::fragment;
 use crate::error::{Lowered, unsupported};
-use crate::function::operands::Wide;
 use crate::function::ops::lut;
 use crate::function::{FnLower, ops, sources, special, word_ops};
 use oriole_isa::Role::{A, D};
 use oriole_isa::{Field, ImmaShape, Opcode as Sass};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
-
-/// The largest constant distance that goes into an instruction's offset.
-const NEAR: u32 = 1 << 20;
 
 /// Which matrix of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,10 +189,10 @@ impl<'t> Places<'t> {
     /// The address of an access.
     fn of(&mut self, cx: &mut FnLower<'_, '_>, access: &Access) -> Lowered<Addr> {
         let near = self.tile.bytes(access.near) as i32;
-        if let Some(distance) = self.stride.as_imm().and_then(|bytes| bytes.checked_mul(access.far))
-            && distance < NEAR
-        {
-            return Ok(Addr { offset: self.origin.offset + near + distance as i32, ..self.origin });
+        let distance = self.stride.as_imm().and_then(|bytes| bytes.checked_mul(access.far));
+        let offset = distance.map(|distance| i64::from(self.origin.offset + near) + i64::from(distance));
+        if let Some(offset) = offset.and_then(|offset| address::fitting(cx, self.origin.target, offset)) {
+            return Ok(Addr { offset, ..self.origin });
         }
         let known = self.rows.iter().find(|(far, _)| *far == access.far).map(|(_, addr)| *addr);
         let row = match known {
@@ -232,7 +228,7 @@ fn tile_stride(cx: &mut FnLower<'_, '_>, tile: &Tile, stride: Option<&ast::Opera
     Ok(bytes)
 }
 
-/// The address that is `count * bytes` further on; its offset stays small.
+/// The address that is `count * bytes` further on.
 fn plus(cx: &mut FnLower<'_, '_>, addr: Addr, count: Operand, bytes: Operand) -> Lowered<Addr> {
     let count = ops::in_reg(cx, count)?;
     if addr.target == Target::Shared {
@@ -240,18 +236,9 @@ fn plus(cx: &mut FnLower<'_, '_>, addr: Addr, count: Operand, bytes: Operand) ->
         word_ops::imad(cx, base, count, bytes, addr.base)?;
         return Ok(Addr { base, ..addr });
     }
-    let far_offset = addr.offset.unsigned_abs() >= NEAR;
-    let base = if far_offset { with_offset(cx, addr)? } else { addr.base };
     let sum = word_ops::temp_pair(cx)?;
-    word_ops::imad_wide(cx, false, sum, count, bytes, base)?;
-    Ok(Addr { base: sum, offset: if far_offset { 0 } else { addr.offset }, ..addr })
-}
-
-fn with_offset(cx: &mut FnLower<'_, '_>, addr: Addr) -> Lowered<Operand> {
-    let sum = cx.temp64()?;
-    let base = addr.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
-    ops::add64(cx, sum, base, Wide::of_bits(i64::from(addr.offset) as u64))?;
-    Ok(Operand::reg(sum))
+    word_ops::imad_wide(cx, false, sum, count, bytes, addr.base)?;
+    Ok(Addr { base: sum, ..addr })
 }
 
 // ---- loads and stores ----

@@ -1,7 +1,7 @@
 //! Random changes of a module.
 
 use super::Mutant;
-use super::places::{Registers, defined, edit, edit_instruction, instructions, leaves, offsets};
+use super::places::{Registers, edit, edit_instruction, instructions, leaves, offsets};
 use fastrand::Rng;
 use oriole_ptx::ast::{Guard, Imm, Instruction, Modifier, Module, Name, Operand, ScalarType, Span, Statement};
 
@@ -25,7 +25,7 @@ pub(super) fn mutant(rng: &mut Rng, module: &Module) -> Option<Mutant> {
             break;
         }
     }
-    (!notes.is_empty()).then(|| Mutant { defined: defined(&best), module: best, note: notes.join(", ") })
+    (!notes.is_empty()).then(|| Mutant::of(best, notes.join(", ")))
 }
 
 /// One change: what it was.

@@ -1,7 +1,7 @@
 //! Edges: each field of an instruction at its ends.
 
 use super::Mutant;
-use super::places::{Registers, defined, edit, edit_instruction, instructions, leaves, offsets, set};
+use super::places::{Registers, edit, edit_instruction, instructions, leaves, offsets, set};
 use fastrand::Rng;
 use oriole_ptx::ast::{AddressBase, Imm, Instruction, Module, Operand, Span};
 
@@ -125,7 +125,7 @@ fn mutant(module: &Module, at: usize, field: &Field, value: i64) -> Option<Mutan
         }
     };
     let changed = made != *module && oriole_ptx::load(&oriole_ptx::print(&made)).is_ok();
-    changed.then(|| Mutant { defined: defined(&made), module: made, note })
+    changed.then(|| Mutant::of(made, note))
 }
 
 /// Where the windows of generic addresses are: what is at an address there that no program can know is each engine's own affair.

@@ -1,26 +1,52 @@
 //! Guards: an instruction is executed in half of the lanes, or in none.
 
-use super::Mutant;
-use super::places::{bodies_mut, edit_instruction, instructions, is_approximate, statements, with_values};
-use oriole_ptx::ast::{Guard, Instruction, Module, Name, Opcode, Span, Word};
+use super::places::{bodies_mut, edit_instruction, instructions, statements, with_values};
+use super::{Mutant, Seed};
+use oriole_ptx::ast::{AddressBase, Guard, Instruction, Module, Name, Opcode, Operand, Scope, Span, Sym, Word};
 
-const NOWHERE: &str = "nowhere";
+/// Where an instruction is executed: a predicate that no compiler can know, or the guard would be gone.
+struct Gate {
+    note: &'static str,
+    /// Makes `%gate_p` of the thread's number in `%gate_w`; `THREADS` stands for those of the seed's launch.
+    text: &'static str,
+    /// It is false in half of the lanes.
+    halves: bool,
+    /// The halves are warps, or groups of warps, in a launch of twice as many threads.
+    doubled: bool,
+}
 
-/// Guards, and what sets them ahead of all. What a compiler cannot know, or the guard would be gone.
-const GUARDS: [(&str, &str); 3] = [
-    ("where the lane is odd", "and.b32 %gate_w, %gate_w, 1; setp.ne.u32 %gate_p, %gate_w, 0;"),
-    (NOWHERE, "mov.u32 %gate_w, %nctaid.x; setp.ne.u32 %gate_p, %gate_w, 1;"),
-    ("everywhere", "mov.u32 %gate_w, %nctaid.x; setp.eq.u32 %gate_p, %gate_w, 1;"),
-];
+const ODD: Gate = Gate {
+    note: "where the lane is odd",
+    text: "and.b32 %gate_w, %gate_w, 1; setp.ne.u32 %gate_p, %gate_w, 0;",
+    halves: true,
+    doubled: false,
+};
+/// What all threads of a warp, or of several, must execute together cannot be left to half of them.
+const SECOND: Gate = Gate {
+    note: "in the second half of the block",
+    text: "setp.ge.u32 %gate_p, %gate_w, THREADS;",
+    halves: true,
+    doubled: true,
+};
+const NOWHERE: Gate = Gate {
+    note: "nowhere",
+    text: "mov.u32 %gate_w, %nctaid.x; setp.ne.u32 %gate_p, %gate_w, 1;",
+    halves: false,
+    doubled: false,
+};
+const EVERYWHERE: Gate = Gate {
+    note: "everywhere",
+    text: "mov.u32 %gate_w, %nctaid.x; setp.eq.u32 %gate_p, %gate_w, 1;",
+    halves: false,
+    doubled: false,
+};
 
-/// The module with each instruction of those numbers, one at a time, under each of the guards.
-pub(super) fn mutants(module: &Module, focus: &[usize]) -> Vec<Mutant> {
-    let all = instructions(module);
-    let unguarded = focus.iter().filter(|at| all[**at].guard.is_none());
-    // What all threads of the warp, or of the block, must execute together cannot be left to half of them.
-    let guards = |at: &usize| if is_collective(all[*at]) { &GUARDS[1..] } else { &GUARDS[..] };
-    let each = unguarded.flat_map(|at| guards(at).iter().map(move |guard| (*at, guard)));
-    each.filter_map(|(at, (note, text))| guarded(module, at, note, text)).collect()
+/// The module of a seed with each instruction that it is there for, one at a time, under each of the guards.
+pub(super) fn mutants(seed: &Seed) -> Vec<Mutant> {
+    let all = instructions(&seed.module);
+    let gates = |at: &usize| [if is_collective(all[*at]) { SECOND } else { ODD }, NOWHERE, EVERYWHERE];
+    let each = seed.focus.iter().flat_map(|at| gates(at).into_iter().map(move |gate| (*at, gate)));
+    each.filter_map(|(at, gate)| guarded(seed, at, &gate)).collect()
 }
 
 fn is_collective(instruction: &Instruction) -> bool {
@@ -28,19 +54,43 @@ fn is_collective(instruction: &Instruction) -> bool {
     together || matches!(instruction.opcode, Opcode::Bar | Opcode::Barrier)
 }
 
-fn guarded(module: &Module, at: usize, note: &str, text: &str) -> Option<Mutant> {
-    let mut made = module.clone();
+/// Instruction number `at` under a guard; a guard that it has gives way.
+fn guarded(seed: &Seed, at: usize, gate: &Gate) -> Option<Mutant> {
+    let mut made = seed.module.clone();
     let pred = Name { sym: made.symbols.intern("%gate_p"), span: Span::default() };
-    edit_instruction(&mut made, at, |instruction| instruction.guard = Some(Guard { pred, negated: false }));
-    // What registers hold where the guard is false must be known; what an approximation gives matters where there is one.
-    let exact = note == NOWHERE || !instructions(&made).into_iter().any(is_approximate);
-    let defined = match with_values(&made).filter(|_| exact) {
-        Some(defined) => Some(with_gate(defined, text)?),
-        None => None,
+    let guard = Guard { pred, negated: false };
+    for at in [at].into_iter().chain(companions(&made, at)) {
+        edit_instruction(&mut made, at, |instruction| instruction.guard = Some(guard));
+    }
+    let threads = seed.plan.as_ref().map_or(1, |plan| plan.block[0]);
+    let text = gate.text.replace("THREADS", &threads.to_string());
+    let reads_state = instructions(&made).into_iter().any(|instruction| instruction.has(Word::PendingCount));
+    // What registers hold where the guard is false must be known.
+    let defined = match with_values(&made) {
+        Ok(_) if reads_state => Err("the bits of an mbarrier's state are each engine's own"),
+        Ok(defined) => Ok(with_gate(defined, &text)?),
+        Err(reason) => Err(reason),
     };
-    let module = with_gate(made, text)?;
+    let module = with_gate(made, &text)?;
     let loads = oriole_ptx::load(&oriole_ptx::print(&module)).is_ok();
-    loads.then(|| Mutant { module, defined, note: note.to_owned() })
+    let (note, halves, doubled) = (gate.note.to_owned(), gate.halves, gate.doubled);
+    loads.then_some(Mutant { module, defined, note, halves, doubled })
+}
+
+/// What stands behind an instruction and is nothing without it: loads of a call's results from parameters, waits for those that arrived.
+fn companions(module: &Module, at: usize) -> Vec<usize> {
+    let all = instructions(module);
+    let results = all[at].call().map_or(&[][..], |call| call.rets);
+    let results: Vec<Sym> = results.iter().filter_map(|result| Some(result.name()?.sym)).collect();
+    let is_result = |operand: &Operand| match operand.address().map(|address| address.base) {
+        Some(AddressBase::Name(name) | AddressBase::Element(name, _)) => results.contains(&name.sym),
+        _ => false,
+    };
+    let cluster =
+        |instruction: &Instruction, word: Word| instruction.scope() == Some(Scope::Cluster) && instruction.has(word);
+    let waits = |other: &Instruction| cluster(all[at], Word::Arrive) && cluster(other, Word::Wait);
+    let reads = |other: &Instruction| other.opcode == Opcode::Ld && other.operands.iter().any(is_result);
+    (at + 1..all.len()).filter(|other| waits(all[*other]) || reads(all[*other])).collect()
 }
 
 /// The module with the guard's predicate, which is set ahead of all.

@@ -24,30 +24,32 @@ pub(super) struct Judge<'s> {
 }
 
 /// What is said of a mutant.
-#[derive(Default)]
 pub(super) struct Verdict {
     /// What is wrong with us.
     pub(super) fault: Option<String>,
     /// All levels took it.
     pub(super) taken: bool,
-    /// The interpreter gave a result, which our code was compared with.
-    pub(super) compared: bool,
+    /// The interpreter gave a result, which our code was compared with; or why not.
+    pub(super) compared: Result<(), String>,
 }
 
 impl Judge<'_> {
     /// Compiles a mutant at all levels and, where it has a launch, runs it.
     pub(super) fn verdict(&self, mutant: &Mutant) -> Verdict {
         let text = seeds::text(&mutant.module, self.target);
-        let mut verdict = Verdict { taken: true, ..Verdict::default() };
+        let mut verdict = Verdict { fault: None, taken: true, compared: Err("it has no launch".to_owned()) };
         for &level in self.levels {
             match self.compiled(&text, level) {
                 Ok(taken) => verdict.taken &= taken,
                 Err(fault) => return Verdict { fault: Some(format!("-O{level}: {fault}")), ..verdict },
             }
         }
-        if let (true, Some(plan), Some(defined)) = (verdict.taken, self.plan, &mutant.defined) {
-            (verdict.compared, verdict.fault) = self.compared(&seeds::text(defined, self.target), plan);
-        }
+        (verdict.compared, verdict.fault) = match (verdict.taken, self.plan, &mutant.defined) {
+            (false, ..) => (Err("a level refuses it".to_owned()), None),
+            (_, None, _) => (verdict.compared, None),
+            (_, _, Err(reason)) => (Err((*reason).to_owned()), None),
+            (_, Some(plan), Ok(defined)) => self.compared(&seeds::text(defined, self.target), plan),
+        };
         verdict
     }
 
@@ -79,7 +81,7 @@ impl Judge<'_> {
     }
 
     /// Whether the interpreter gives a result; how our code differs from it.
-    fn compared(&self, text: &str, plan: &Plan) -> (bool, Option<String>) {
+    fn compared(&self, text: &str, plan: &Plan) -> (Result<(), String>, Option<String>) {
         let (compared, fault) = self.compared_as(text, plan);
         match fault {
             Some(fault) if self.races && !fault.contains("panicked") => {
@@ -90,15 +92,21 @@ impl Judge<'_> {
         }
     }
 
-    fn compared_as(&self, text: &str, plan: &Plan) -> (bool, Option<String>) {
+    fn compared_as(&self, text: &str, plan: &Plan) -> (Result<(), String>, Option<String>) {
         let run = |side: Side| {
             let tools = Tools::default();
             sides::run_within(side, text, self.target, std::slice::from_ref(plan), &tools, MAX_INSTRUCTIONS).pop()
         };
         let right = match run(Side::Interpreter) {
             Some(Outcome::Output(bytes)) => bytes,
-            Some(Outcome::Panicked(reason)) => return (false, Some(format!("the interpreter panicked: {reason}"))),
-            _ => return (false, None),
+            Some(Outcome::Panicked(reason)) => {
+                return (
+                    Err("the interpreter panicked".to_owned()),
+                    Some(format!("the interpreter panicked: {reason}")),
+                );
+            }
+            Some(Outcome::Failed(reason)) => return (Err(format!("the interpreter: {}", kind(&reason))), None),
+            None => return (Err("it has no launch".to_owned()), None),
         };
         let mut levels: Vec<u8> = self.levels.first().into_iter().chain(self.levels.last()).copied().collect();
         levels.push(self.level_in_turn());
@@ -111,7 +119,7 @@ impl Judge<'_> {
             Outcome::Failed(reason) => Some(format!("run -O{level}: {reason}")),
             Outcome::Panicked(reason) => Some(format!("run -O{level}: panicked: {reason}")),
         };
-        (true, levels.into_iter().find_map(differs))
+        (Ok(()), levels.into_iter().find_map(differs))
     }
 
     /// The mutant without the statements that the fault does not need.

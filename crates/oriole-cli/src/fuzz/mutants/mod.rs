@@ -20,7 +20,9 @@ use fastrand::Rng;
 use oriole_cubin::Target;
 use oriole_ptx::ast::Module;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 pub use seeds::Seed;
 
@@ -66,14 +68,28 @@ pub struct Tally {
     pub taken: AtomicU64,
     /// Of them, those that ran: the interpreter gave a result, and our code was compared with it.
     pub compared: AtomicU64,
+    /// With guards: seeds with a launch that were compared with the interpreter under a guard that is false in half of the lanes.
+    pub halved: AtomicU64,
+    /// With guards: seeds with a launch that were not, by the reason.
+    pub not_halved: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
 /// A mutant: the module, and what was done to it.
 struct Mutant {
     module: Module,
-    /// Every register of it has a value; `None` where a type has no constants.
-    defined: Option<Module>,
+    /// Every register of it has a value; or why its results are open.
+    defined: Result<Module, &'static str>,
     note: String,
+    /// An instruction is under a guard that is false in half of the lanes.
+    halves: bool,
+    /// It is for a launch with twice as many threads.
+    doubled: bool,
+}
+
+impl Mutant {
+    fn of(module: Module, note: String) -> Mutant {
+        Mutant { defined: places::defined(&module), module, note, halves: false, doubled: false }
+    }
 }
 
 impl Mutants {
@@ -123,7 +139,7 @@ impl Mutants {
         match self.change {
             Change::Random => change::mutant(&mut rng, &seed.module).into_iter().collect(),
             Change::Edges => edges::mutants(&mut rng, &seed.module, &seed.focus, self.edges),
-            Change::Guards => guard::mutants(&seed.module, &seed.focus),
+            Change::Guards => guard::mutants(seed),
         }
     }
 
@@ -131,13 +147,17 @@ impl Mutants {
         let Some((seed, targets)) = self.subject(number) else { return Vec::new() };
         let mutants = self.mutants(seed, number);
         let mut found = Vec::new();
+        let mut halved = Err("nothing in it takes a guard".to_owned());
         for (mutant, &target) in mutants.iter().zip(targets.iter().cycle()) {
-            let (plan, races) = (seed.plan.as_ref(), self.change != Change::Guards);
+            let (plan, races) = (seed.plan_of(mutant.doubled), self.change != Change::Guards);
             let judge = judge::Judge { target, levels: &self.levels, plan, races, number };
             let verdict = judge.verdict(mutant);
             tally.modules.fetch_add(1, Ordering::Relaxed);
             tally.taken.fetch_add(u64::from(verdict.taken), Ordering::Relaxed);
-            tally.compared.fetch_add(u64::from(verdict.compared), Ordering::Relaxed);
+            tally.compared.fetch_add(u64::from(verdict.compared.is_ok()), Ordering::Relaxed);
+            if mutant.halves && halved.is_err() {
+                halved = verdict.compared.clone();
+            }
             if let Some(difference) = verdict.fault {
                 // Of the others nothing but the form is left.
                 let small = (self.change == Change::Random).then(|| judge.reduced(mutant, &difference));
@@ -146,17 +166,32 @@ impl Mutants {
                 found.push(Finding { number, case, difference, is_ptxas: false });
             }
         }
+        if self.change == Change::Guards && seed.plan.is_some() {
+            tally.note_halved(seed, halved);
+        }
         found
+    }
+}
+
+impl Tally {
+    fn note_halved(&self, seed: &Seed, halved: Result<(), String>) {
+        match halved {
+            Ok(()) => drop(self.halved.fetch_add(1, Ordering::Relaxed)),
+            Err(reason) => {
+                let mut reasons = self.not_halved.lock().unwrap_or_else(PoisonError::into_inner);
+                reasons.entry(reason).or_default().push(seed.name.clone());
+            }
+        }
     }
 }
 
 /// A mutant as a file: the module in which every register has a value, where it has a launch.
 fn case(seed: &Seed, mutant: &Mutant, target: Target) -> Case {
-    let module = mutant.defined.as_ref().filter(|_| seed.plan.is_some()).unwrap_or(&mutant.module);
+    let module = mutant.defined.as_ref().ok().filter(|_| seed.plan.is_some()).unwrap_or(&mutant.module);
     Case {
         notes: vec![format!("{}: {}", seed.name, mutant.note)],
         targets: vec![target],
-        plan: seed.plan.clone().unwrap_or_default(),
+        plan: seed.plan_of(mutant.doubled).cloned().unwrap_or_default(),
         expected: Vec::new(),
         except: Vec::new(),
         ptx: seeds::text(module, target),

@@ -176,7 +176,7 @@ fn constant(ty: ScalarType, bits: u64) -> Option<(&'static str, Imm)> {
     })
 }
 
-/// `mov` of a constant to a register, or what does that to a predicate.
+/// `mov` of a constant to a register, or what does that to a predicate, to 8 bits, to 128.
 pub(super) fn set(symbols: &mut SymbolTable, register: &str, ty: ScalarType, bits: u64) -> Option<Statement> {
     let text = match constant(ty, bits) {
         Some((ty, imm)) => {
@@ -184,6 +184,8 @@ pub(super) fn set(symbols: &mut SymbolTable, register: &str, ty: ScalarType, bit
             format!("mov.{ty} {register}, {imm};")
         }
         None if ty == ScalarType::Pred => format!("setp.eq.u32 {register}, {}, 1;", bits & 1),
+        None if ty.bits() == 8 => format!("cvt.u8.u32 {register}, {};", bits & 0xff),
+        None if ty.bits() == 128 => format!("mov.b128 {register}, {{{bits}, {}}};", !bits),
         None => return None,
     };
     statements(symbols, &text)?.pop()
@@ -205,7 +207,7 @@ fn has_own_memory(block: &Block) -> bool {
 
 /// Whether an instruction's result may be one of several: of approximations, and of sums of floats in a matrix product, of which the
 /// engines tell overflow differently (docs/fuzz.md).
-pub(super) fn is_approximate(instruction: &Instruction) -> bool {
+fn is_approximate(instruction: &Instruction) -> bool {
     let is_product = matches!(instruction.opcode, Opcode::Mma | Opcode::Wmma);
     let sums_floats = is_product && instruction.types().any(|ty| ty.is_float());
     instruction.has(Word::Approx) || instruction.has(Word::Full) || sums_floats
@@ -223,18 +225,31 @@ fn goes_astray(instruction: &Instruction, module: &Module, registers: &Registers
 }
 
 /// The module with values for its registers, if nothing else leaves its results open.
-pub(super) fn defined(module: &Module) -> Option<Module> {
+///
+/// # Errors
+/// Why they are open, in words.
+pub(super) fn defined(module: &Module) -> Result<Module, &'static str> {
     // What a function gives back may be left out.
     let calls = module.functions().any(|function| !function.is_entry && function.body.is_some());
     let registers = Registers::of(module);
     let astray = instructions(module).into_iter().any(|instruction| goes_astray(instruction, module, &registers));
-    let open =
-        calls || astray || instructions(module).into_iter().any(is_approximate) || bodies(module).any(has_own_memory);
-    if open { None } else { with_values(module) }
+    let reasons = [
+        (calls, "it calls a function, which may leave results out"),
+        (astray, "it goes to memory that each engine has elsewhere"),
+        (instructions(module).into_iter().any(is_approximate), "it approximates"),
+        (bodies(module).any(has_own_memory), "it has memory that begins with anything"),
+    ];
+    match reasons.into_iter().find(|(holds, _)| *holds) {
+        Some((_, reason)) => Err(reason),
+        None => with_values(module),
+    }
 }
 
-/// The module with a value for each register where it is declared, from a stream; `None` where a type has no constants.
-pub(super) fn with_values(module: &Module) -> Option<Module> {
+/// The module with a value for each register where it is declared, from a stream.
+///
+/// # Errors
+/// Where a type has no constants, in words.
+pub(super) fn with_values(module: &Module) -> Result<Module, &'static str> {
     fn fill(block: &mut Block, symbols: &mut SymbolTable, used: &BTreeSet<String>, rng: &mut Rng) -> Option<()> {
         let mut at = 0;
         while at < block.statements.len() {
@@ -263,7 +278,7 @@ pub(super) fn with_values(module: &Module) -> Option<Module> {
     let mut rng = Rng::with_seed(used.len() as u64);
     let filled = bodies_mut(&mut made).try_for_each(|block| fill(block, &mut symbols, &used, &mut rng));
     made.symbols = symbols;
-    filled.map(|()| made)
+    filled.map(|()| made).ok_or("a register has a type without constants")
 }
 
 /// The registers of a declaration that are mentioned; of vectors their elements.

@@ -1,7 +1,7 @@
 //! Cutting a mutant down.
 
 use super::Mutant;
-use super::places::{defined, edit, instructions};
+use super::places::{edit, instructions};
 use oriole_ptx::ast::Module;
 
 /// Tries that a mutant is worth.
@@ -9,7 +9,7 @@ const TRIES: usize = 300;
 
 /// The smallest mutant found for which `shows` still holds: runs of instructions go, longer ones first.
 pub(super) fn reduced(mutant: &Mutant, shows: &dyn Fn(&Mutant) -> bool) -> Mutant {
-    let as_mutant = |module: Module| Mutant { defined: defined(&module), module, note: mutant.note.clone() };
+    let as_mutant = |module: Module| Mutant::of(module, mutant.note.clone());
     let mut best = as_mutant(mutant.module.clone());
     let mut tries = TRIES;
     let mut chunk = instructions(&best.module).len().div_ceil(2);

@@ -14,6 +14,8 @@ pub struct Seed {
     pub name: String,
     /// Its launch, where there is one.
     pub plan: Option<Plan>,
+    /// The same with twice as many threads, where threads have their own places in its buffers.
+    pub(super) doubled: Option<Plan>,
     /// Targets that it is for.
     pub targets: Vec<Target>,
     /// The tree.
@@ -45,7 +47,8 @@ impl Seed {
             targets.clone_from(&case.targets);
         }
         let focus = (0..instructions(&module).len()).collect();
-        Ok(Seed { name: name.to_owned(), plan: case.map(|case| case.plan), targets, module, focus })
+        let plan = case.map(|case| case.plan);
+        Ok(Seed { name: name.to_owned(), plan, doubled: None, targets, module, focus })
     }
 
     /// The forms of a file of the corpus: a line of JSON each. Those whose results depend on their input alone are run.
@@ -54,6 +57,11 @@ impl Seed {
     /// Where a line is not as the corpus's README says; in words.
     pub fn forms(text: &str) -> Result<Vec<Seed>, String> {
         text.lines().filter(|line| !line.trim().is_empty()).map(form).collect()
+    }
+
+    /// Its launch, as it is or with twice as many threads.
+    pub(super) fn plan_of(&self, doubled: bool) -> Option<&Plan> {
+        if doubled { self.doubled.as_ref() } else { self.plan.as_ref() }
     }
 }
 
@@ -68,39 +76,47 @@ struct Form {
     targets: Vec<String>,
 }
 
+impl Form {
+    /// A launch of so many threads, each of which has its own part of both buffers.
+    fn plan(&self, threads: usize) -> Plan {
+        let words = |bytes: usize| (bytes * threads).div_ceil(4).max(1);
+        let fill = Fill::Random { seed: self.id.len() as u64, special: true };
+        let input = Buffer { element: Element::U32, count: words(self.in_bytes), fill, zeros: 0 };
+        Plan {
+            kernel: "k".to_owned(),
+            block: [threads as u32, 1, 1],
+            arguments: vec![Argument::InOut(input), Argument::Out(4 * words(self.out_bytes))],
+            ..Plan::default()
+        }
+    }
+}
+
 fn form(line: &str) -> Result<Seed, String> {
     let form: Form = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let targets: Vec<Target> = form.targets.iter().filter_map(|name| oriole_codegen::target(name).ok()).collect();
     let first = targets.first().ok_or_else(|| format!("{}: no target", form.id))?;
     let text = form.ptx.replace("@TARGET@", &first.to_string());
     let module = oriole_ptx::load(&text).map_err(|errors| format!("{}: {}", form.id, errors[0].message))?;
-    let words = |bytes: usize| (bytes * form.threads).div_ceil(4).max(1);
-    let fill = Fill::Random { seed: form.id.len() as u64, special: true };
-    let input = Buffer { element: Element::U32, count: words(form.in_bytes), fill, zeros: 0 };
-    let plan = Plan {
-        kernel: "k".to_owned(),
-        block: [form.threads as u32, 1, 1],
-        arguments: vec![Argument::InOut(input), Argument::Out(4 * words(form.out_bytes))],
-        ..Plan::default()
-    };
-    let plan = form.deterministic.then_some(plan);
+    let launch = |threads: usize| form.deterministic.then(|| form.plan(threads));
+    let (plan, doubled) = (launch(form.threads), launch(2 * form.threads));
     let focus = meant(&module, &form.id);
-    Ok(Seed { name: form.id, plan, targets, module, focus })
+    Ok(Seed { name: form.id, plan, doubled, targets, module, focus })
 }
 
-/// The instructions that a form is there for: those that its name begins with, or whose opcode it begins with.
+/// The instructions that a form is there for: those that its name begins with, or whose opcode it begins with; all where it is there for
+/// a variable or a directive.
 fn meant(module: &Module, id: &str) -> Vec<usize> {
-    let words = id.split(['+', '#']).next().unwrap_or_default();
+    let words = id.split(['+', '#', ' ']).next().unwrap_or_default();
     let all = instructions(module);
     let spelt = |instruction: &Instruction| {
         let text = oriole_ptx::print_instruction(instruction, &module.symbols);
         text.split_whitespace().find(|word| !word.starts_with('@')).map(str::to_owned)
     };
-    let exactly: Vec<usize> = (0..all.len()).filter(|at| spelt(all[*at]).is_some_and(|text| text == words)).collect();
-    match exactly[..] {
-        [] => (0..all.len()).filter(|at| words.split('.').next() == Some(all[*at].opcode.as_str())).collect(),
-        _ => exactly,
-    }
+    let those = |wanted: &dyn Fn(&Instruction) -> bool| (0..all.len()).filter(|at| wanted(all[*at])).collect();
+    let exactly: Vec<usize> = those(&|instruction| spelt(instruction).is_some_and(|text| text == words));
+    let opcode = words.split('.').next().unwrap_or_default();
+    let by_opcode: Vec<usize> = those(&|instruction| instruction.opcode.as_str() == opcode);
+    [exactly, by_opcode].into_iter().find(|found| !found.is_empty()).unwrap_or_else(|| those(&|_| true))
 }
 
 /// A module as text, for a target.
