@@ -43,6 +43,7 @@ mod scratch;
 mod setmaxnreg;
 mod shell;
 mod surfaces;
+mod system_calls;
 mod tensor;
 mod tensor_memory;
 mod test_command;

@@ -197,8 +197,9 @@ impl Temporary {
     fn become_file(self, path: &Path, is_there: bool) -> Result<(), Error> {
         self.0.finish(|file| {
             if is_there && exchange(file.path(), path).is_ok() {
-                // What was there has the temporary's name.
-                return file.close();
+                // What was there has the temporary's name. The output is there, whether that goes or not.
+                let _ = file.close();
+                return Ok(());
             }
             file.persist(path).map(drop).or_else(|failed| copy(failed.file, path, failed.error))
         })
