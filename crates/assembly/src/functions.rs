@@ -131,7 +131,9 @@ fn labels(insts: &[(u64, u128, Result<Inst, String>)], cubin: &Cubin, shown: &Fu
         labels.insert(function.offset, function.name.clone());
     }
     let targets = branch_targets(insts.iter().filter_map(|(_, _, inst)| inst.as_ref().ok()));
-    for target in targets {
+    // A target that is no instruction's address has no line to stand above.
+    let is_instruction = |address: &u64| insts.binary_search_by_key(address, |(pc, ..)| *pc).is_ok();
+    for target in targets.into_iter().filter(is_instruction) {
         let next = format!(".L_x_{}", labels.len());
         labels.entry(target).or_insert(next);
     }

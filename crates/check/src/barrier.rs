@@ -3,7 +3,7 @@
 use crate::checked::Checked;
 use crate::finding::{Finding, Kind};
 use crate::program::{Line, LineId};
-use oriole_cubin::Cubin;
+use oriole_cubin::{Cubin, FileKind};
 use oriole_isa::{BarOp, Field, Inst, Opcode, RegFile, Role, Value};
 use std::collections::BTreeMap;
 
@@ -86,9 +86,13 @@ fn undeclared(checked: &Checked<'_>, cubin: &Cubin, section: u32, id: u64, uses:
     let in_section = |line: LineId| program.lines[line as usize].section == section;
     let of_section =
         cubin.functions.iter().filter(|f| program.at_file_section(f.section, f.offset).is_some_and(in_section));
-    let declared = u64::from(of_section.map(|f| f.barriers).max()?);
+    let (declared, is_told) = of_section.fold((0, false), |(most, is_told), function| {
+        (most.max(u64::from(function.barriers)), is_told || function.is_kernel)
+    });
     let line = uses.first()?.line;
-    let has = if declared == 0 { BARRIERS } else { declared };
+    // A kernel that is linked says how many it has; of a function its callers do.
+    let is_told = is_told && cubin.kind == FileKind::Executable;
+    let has = if declared == 0 && !is_told { BARRIERS } else { declared };
     (id >= has)
         .then(|| checked.single(Kind::Barrier, line, Vec::new(), format!("barrier {id}, where the kernel has {has}")))
 }

@@ -178,6 +178,14 @@ impl<'p> Checked<'p> {
         Finding { kind, earlier: None, later, registers, missing: Missing::Other(reason), path: Vec::new() }
     }
 
+    /// Jumps and calls to where no instruction begins.
+    pub(crate) fn jumps_to_nowhere(&self) -> Vec<Finding> {
+        let reached = |line: &LineId| self.reached().any(|other| other == *line);
+        let lost = self.graph.nowhere.iter().copied().filter(reached);
+        let reason = "no instruction begins at the address that it names";
+        lost.map(|line| self.single(Kind::Nowhere, line, Vec::new(), reason.to_owned())).collect()
+    }
+
     /// What could not be followed.
     pub(crate) fn notes(&self) -> Vec<String> {
         let reached = |line: LineId| {

@@ -26,6 +26,10 @@ pub enum Kind {
     Convergence,
     /// A word that is no instruction.
     Unknown,
+    /// A jump or call to where no instruction begins.
+    Nowhere,
+    /// What a driver would not load.
+    Refused,
 }
 
 impl Kind {
@@ -42,6 +46,8 @@ impl Kind {
             Kind::ControlWord => "control word",
             Kind::Convergence => "convergence barrier",
             Kind::Unknown => "unknown instruction",
+            Kind::Nowhere => "jump to nowhere",
+            Kind::Refused => "refused by a driver",
         }
     }
 }
@@ -140,7 +146,9 @@ impl fmt::Display for Finding {
         if let Some(earlier) = &self.earlier {
             write!(f, "\n    {:#06x}  {}", earlier.address, earlier.text)?;
         }
-        write!(f, "\n    {address:#06x}  {text}")?;
+        if !text.is_empty() {
+            write!(f, "\n    {address:#06x}  {text}")?;
+        }
         if self.path.len() > 1 {
             let blocks: Vec<String> = self.path.iter().map(|block| format!("{block:#x}")).collect();
             write!(f, "\n    by the blocks at {}", blocks.join(", "))?;

@@ -66,6 +66,8 @@ pub(crate) struct Graph {
     pub(crate) returned_by: Vec<SmallVec<[BlockId; 2]>>,
     /// Instructions whose targets are not known.
     pub(crate) unknown_targets: Vec<LineId>,
+    /// Jumps and calls to where no instruction begins.
+    pub(crate) nowhere: Vec<LineId>,
 }
 
 /// Steps that finding the returns of functions may take for each instruction.
@@ -84,6 +86,7 @@ impl Graph {
             returns: vec![SmallVec::new(); starts.len()],
             returned_by: vec![SmallVec::new(); starts.len()],
             unknown_targets: transfers.unknown.clone(),
+            nowhere: transfers.nowhere.clone(),
         };
         for (&first, end) in starts.iter().zip(ends) {
             graph.blocks.push(block(first, end, &transfers.of(end - 1), &block_of));

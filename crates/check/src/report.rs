@@ -1,11 +1,11 @@
 //! A cubin is checked: everything put together.
 
 use crate::checked::Checked;
-use crate::finding::Finding;
+use crate::finding::{Finding, Kind, Missing, Place};
 use crate::graph::{BlockId, Graph};
 use crate::program::Program;
 use crate::{barrier, convergence, declared, flow};
-use oriole_cubin::{Cubin, Function};
+use oriole_cubin::{Cubin, Function, Refusal};
 use oriole_isa::Arch;
 use thiserror::Error;
 
@@ -59,7 +59,9 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
     }
     let checked = Checked::new(&program, &graph, &flow, cubin);
     let mut findings = checked.lapses();
+    findings.extend(refused(cubin, &functions));
     findings.extend(checked.unknown_words());
+    findings.extend(checked.jumps_to_nowhere());
     findings.extend(checked.control_words());
     findings.extend(declared::check(&checked, cubin));
     findings.extend(barrier::check(&checked, cubin));
@@ -72,6 +74,23 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
         findings,
         notes: checked.notes(),
     })
+}
+
+/// What a driver would not load, of the file and of these functions.
+fn refused(cubin: &Cubin, functions: &[&Function]) -> Vec<Finding> {
+    let is_asked = |refusal: &Refusal| match &refusal.function {
+        Some(name) => functions.iter().any(|function| function.name == *name),
+        None => true,
+    };
+    let finding = |Refusal { function, reason }: Refusal| Finding {
+        kind: Kind::Refused,
+        earlier: None,
+        later: Place { function: function.unwrap_or_default(), address: 0, text: String::new() },
+        registers: Vec::new(),
+        missing: Missing::Other(reason),
+        path: Vec::new(),
+    };
+    cubin.refusals().into_iter().filter(is_asked).map(finding).collect()
 }
 
 /// The target's instructions, and the functions that `entries` name: all if there are none.

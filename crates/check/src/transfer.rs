@@ -30,6 +30,8 @@ pub(crate) struct Transfers<'p> {
     special: FxHashMap<LineId, Transfer>,
     /// Jumps whose targets are not known.
     pub(crate) unknown: Vec<LineId>,
+    /// Jumps and calls to where no instruction begins.
+    pub(crate) nowhere: Vec<LineId>,
 }
 
 /// What the file says about places in its code.
@@ -44,7 +46,8 @@ impl<'p> Transfers<'p> {
     /// Those of all instructions.
     pub(crate) fn new(program: &'p Program, cubin: &Cubin) -> Self {
         let notes = Notes::new(program, cubin);
-        let mut transfers = Transfers { program, special: FxHashMap::default(), unknown: Vec::new() };
+        let mut transfers =
+            Transfers { program, special: FxHashMap::default(), unknown: Vec::new(), nowhere: Vec::new() };
         for (at, line) in program.lines.iter().enumerate() {
             let at = at as LineId;
             let branches = line.inst.opcode.info().effects.contains(Effects::BRANCH);
@@ -109,13 +112,14 @@ impl<'p> Transfers<'p> {
                 let callee = match notes.symbols.get(&at) {
                     Some(named) => *named,
                     None if has_base(&line.inst) => None,
-                    None => self.label(at),
+                    None => self.label(at).or_else(|| self.lost(at)),
                 };
                 transfer.callees.extend(callee);
                 transfer.back = next;
             }
             Opcode::BRA => match self.label(at) {
                 Some(target) => transfer.targets.push((target, taken)),
+                None if self.names_address(at) => self.nowhere.push(at),
                 None => self.unknown.push(at),
             },
             _ => match notes.tables.get(&at) {
@@ -134,6 +138,21 @@ impl<'p> Transfers<'p> {
             Value::Label(address) => self.program.at(line.section, u64::try_from(address).ok()?),
             _ => None,
         }
+    }
+
+    /// The instruction says an address itself.
+    fn names_address(&self, at: LineId) -> bool {
+        let inst = &self.program.lines[at as usize].inst;
+        let target = inst.opcode.position(Role::Target).and_then(|target| inst.operands.get(target));
+        target.is_some_and(|target| matches!(target.value, Value::Label(_))) && !has_base(inst)
+    }
+
+    /// Nothing, of a call to where no instruction begins: it is noted.
+    fn lost(&mut self, at: LineId) -> Option<LineId> {
+        if self.names_address(at) {
+            self.nowhere.push(at);
+        }
+        None
     }
 }
 

@@ -13,6 +13,7 @@ mod lines;
 mod model;
 pub mod nvinfo;
 mod read;
+mod refusal;
 pub mod reloc;
 pub mod spec;
 mod target;
@@ -22,6 +23,7 @@ pub use error::{CubinError, WriteError};
 pub use lines::{LineKind, LineTable, SourceLine};
 pub use model::*;
 pub use read::takes_no_space;
+pub use refusal::Refusal;
 pub use spec::{
     AddressSlot, DebugSection, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec, LineRow,
     Memory, ModuleSpec, ObjectKind, ObjectSlot, ObjectSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec,

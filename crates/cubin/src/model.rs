@@ -23,6 +23,8 @@ pub struct Cubin {
     pub e_flags: u32,
     /// `e_ident[EI_ABIVERSION]`: 7 for CUDA 12 and before, 8 for CUDA 13 (and sm_100 in 12.9).
     pub abi_version: u8,
+    /// `e_ident[EI_OSABI]`: 0x33 for CUDA 12 and before, 0x41 for CUDA 13 (and sm_100 in 12.9).
+    pub os_abi: u8,
     /// All sections; element 0 is the null section.
     pub sections: Vec<Section>,
     /// All symbols; element 0 is the null symbol.

@@ -37,6 +37,7 @@ mod programs;
 #[path = "ptxas/main.rs"]
 mod ptxas;
 mod read_back;
+mod refused;
 mod register_limits;
 mod schedule;
 mod scratch;

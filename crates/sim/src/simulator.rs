@@ -16,7 +16,7 @@ use crate::{grid, properties, syscall, tensor_memory};
 use oriole_cubin::image::{Bases, Image, Placement};
 use oriole_cubin::reloc::{RelocValue, SAMP_HEADER_INDEX};
 use oriole_cubin::{
-    ConstantBank, Cubin, CubinError, FileKind, Function, SectionIndex, SectionKind, Symbol, SymbolIndex,
+    ConstantBank, Cubin, CubinError, FileKind, Function, Refusal, SectionIndex, SectionKind, Symbol, SymbolIndex,
 };
 use oriole_device::argument::Slot;
 use oriole_device::texture::Objects;
@@ -88,6 +88,12 @@ pub enum LoadError {
     /// The cubin is broken, or a symbol that it needs does not exist.
     #[error(transparent)]
     Cubin(#[from] CubinError),
+    /// A driver would not load it.
+    #[error("a driver would not load it: {0}")]
+    Refused(
+        /// The first reason.
+        Refusal,
+    ),
 }
 
 /// Why a launch gave no result.
@@ -199,6 +205,9 @@ impl Simulator {
     pub fn new(cubin: &Cubin, options: Options) -> Result<Simulator, LoadError> {
         let arch = Arch::of_capability(cubin.target.sm).filter(|arch| Arch::MODELLED.contains(arch));
         let arch = arch.ok_or_else(|| LoadError::Target(cubin.target.to_string()))?;
+        if let Some(refusal) = cubin.refusals().into_iter().next() {
+            return Err(LoadError::Refused(refusal));
+        }
         let image = Image::link(cubin, Bases { code: CODE_BASE, global: GLOBAL_BASE }, &Windows)?;
         let texts = cubin.sections.iter().enumerate().filter(|(_, section)| section.kind == SectionKind::Text);
         let sections = texts.map(|(index, section)| {

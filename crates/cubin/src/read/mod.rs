@@ -29,6 +29,7 @@ impl Cubin {
             kind: tables.kind,
             e_flags: tables.e_flags,
             abi_version: tables.abi_version,
+            os_abi: tables.os_abi,
             constant_banks: constant_banks(&tables.sections),
             globals: variables(&tables.sections, &tables.symbols, |kind| {
                 matches!(kind, SectionKind::Global | SectionKind::GlobalInit)

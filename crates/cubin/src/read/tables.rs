@@ -57,6 +57,7 @@ pub(super) struct Tables {
     pub(super) kind: FileKind,
     pub(super) e_flags: u32,
     pub(super) abi_version: u8,
+    pub(super) os_abi: u8,
     pub(super) sections: Vec<Section>,
     pub(super) symbols: Vec<Symbol>,
     pub(super) relocations: Vec<Relocation>,
@@ -87,7 +88,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Tables, Budget), CubinError> {
     let symbols = symbols(&table, bytes, &sections, &mut budget)?;
     let relocations = relocations(&table, bytes, sections.len(), symbols.len())?;
     let e_flags = header.e_flags(ENDIAN);
-    let abi_version = header.e_ident().abi_version;
+    let (abi_version, os_abi) = (header.e_ident().abi_version, header.e_ident().os_abi);
     let compat = sections.iter().find(|s| s.sh_type == compat::SHT_CUDA_COMPAT);
     let suffix = match compat {
         Some(section) => compat::suffix(&section.data, section.file_offset)?,
@@ -95,7 +96,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Tables, Budget), CubinError> {
     };
     let mut target = Target::from_e_flags(e_flags, abi_version);
     target.suffix = suffix.unwrap_or(target.suffix);
-    Ok((Tables { target, kind, e_flags, abi_version, sections, symbols, relocations }, budget))
+    Ok((Tables { target, kind, e_flags, abi_version, os_abi, sections, symbols, relocations }, budget))
 }
 
 fn sections(table: &Sections<'_>, bytes: &[u8], budget: &mut Budget) -> Result<Vec<Section>, CubinError> {
