@@ -115,7 +115,7 @@ def loads(table):
 
 
 def once(space, rows, size, mode):
-    """Rows whose bytes nobody else writes; the others go where nothing is (or where the first one goes, in the same thread's turn)."""
+    """Rows without those whose place another one before them has."""
     seen, kept = set(), []
     for at, data in rows:
         start = space.at((at[0] * size, *at[1:]), size, mode)

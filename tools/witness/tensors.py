@@ -328,6 +328,21 @@ def together(table):
         )
         case = ("all", "b32", [1, 2] + [0] * 30 + words(tensor.bytes), "b32", words(land[0]) + words(land[1]))
         table.program(name, text, [case], ["grid 2", "block 16", "cluster 2", tensor.line("in+128")], needs, [NO_INTERPRETER, NO_PTXAS])
+    # One block copies to both, and its barrier counts the bytes of both.
+    land = [UNTOUCHED] * 64
+    tensor.load(land, 0, tensor.tile((1, 2)))
+    for teller in (0, 1):
+        text = f".shared .align 128 .b8 land[64]; .shared .align 8 .b64 bar;\n{HEAD}" + (
+            f"mov.u32 %r0, {UNTOUCHED * 0x01010101:#x}; st.shared.b32 [%at], %r0; fence.proxy.async;\n"
+            f"mov.u32 %r9, %cluster_ctarank; mad.wide.u32 %d1, %r9, 64, %d1; setp.ne.u32 %p0, %lane, 0; xor.b32 %r11, %r9, {teller};\n"
+            "mov.u32 %r0, 1; @!%p0 mbarrier.init.shared::cta.b64 [bar], %r0; xor.b32 %r10, %r11, 1; mul.lo.u32 %r10, %r10, 64; mov.b16 %h0, 3;\n"
+            "@!%p0 mbarrier.arrive.expect_tx.shared::cta.b64 %d2, [bar], %r10;\nbarrier.cluster.arrive; barrier.cluster.wait;\n"
+            f"or.b32 %r11, %r11, %lane; setp.ne.u32 %p2, %r11, 0; mov.u32 %r8, land; {coordinates(2, 0)}\n"
+            "@!%p2 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2 [%r8], [%map, {%r0, %r1}], [bar], %h0;\n"
+            f"{WAIT}\nbarrier.cluster.arrive; barrier.cluster.wait; ld.shared.b32 %r0, [%at]; st.global.b32 [%d1], %r0;\nret;\n}}"
+        )
+        case = ("all", "b32", [1, 2] + [0] * 30 + words(tensor.bytes), "b32", words(land) * 2)
+        table.program(f"cta_group::2, both, told to {teller}", text, [case], ["grid 2", "block 16", "cluster 2", tensor.line("in+128")], "sm_100a|sm_103a", [NO_INTERPRETER])
     # The block with the odd number copies to itself and tells its partner.
     land = [UNTOUCHED] * 64
     tensor.load(land, 0, tensor.tile((1, 2)))
@@ -342,7 +357,7 @@ def together(table):
         f"{WAIT}\nbarrier.cluster.arrive; barrier.cluster.wait; ld.shared.b32 %r0, [%at]; st.global.b32 [%d1], %r0;\nret;\n}}"
     )
     case = ("all", "b32", [1, 2] + [0] * 30 + words(tensor.bytes), "b32", words([UNTOUCHED] * 64) + words(land))
-    table.program("cta_group::2", text, [case], ["grid 2", "block 16", "cluster 2", tensor.line("in+128")], "sm_100a|sm_103a", [NO_INTERPRETER, ("simulator", "it has no copies to a pair of blocks yet")])
+    table.program("cta_group::2", text, [case], ["grid 2", "block 16", "cluster 2", tensor.line("in+128")], "sm_100a|sm_103a", [NO_INTERPRETER])
 
 
 def replaced(table):

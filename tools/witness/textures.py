@@ -44,8 +44,8 @@ class Reads:
         self.statements, self.results = [], []
 
     def add(self, statement, function):
-        """PTX with `@` for the texture (and sampler), and the four results of a place."""
-        self.statements.append(statement.replace("@", self.object))
+        """PTX with `[@` before the texture (and sampler), and the four results of a place."""
+        self.statements.append(statement.replace("[@", f"[{self.object}"))
         for place in self.places:
             words = list(function(*place))
             self.results += words + [0] * (4 - len(words))
@@ -124,7 +124,7 @@ def geometries(table):
     table.section("9.7.10.3 tex")
     for geometry in PLACES:
         for coordinate in ("f32", "s32"):
-            if ("cube" in geometry) != (coordinate == "f32") and ("cube" in geometry or "ms" in geometry) or ("ms" in geometry and coordinate == "f32"):
+            if ("cube" in geometry and coordinate == "s32") or ("ms" in geometry and coordinate == "f32"):
                 continue
             sampler = Sampler("normalized") if "cube" in geometry else Sampler("nearest")
             for texel, kinds in (("f32x4", ("f32", "f16x2")), ("u16x2", ("u32",)), ("s8x4", ("s32",)), ("u32x1", ("u32",)), ("f16x4", ("f32",))):
@@ -169,8 +169,7 @@ def offsets(table):
     reads.add("mov.b32 %o1, 77; tex.2d.v4.f32.f32 {%o0, _, %o2, %o3}, [@, {%r0, %r1}];", lambda *place: [77 if n == 1 else word for n, word in enumerate(plain(*place))])
     guarded = "and.b32 %o0, %lane, 1; setp.ne.u32 %p, %o0, 0; mov.b32 %o0, 1; mov.b32 %o1, 2; mov.b32 %o2, 3; mov.b32 %o3, 4;\n"
     order = iter(range(THREADS))
-    reads.add(f"{guarded}@%p tex.2d.v4.f32.f32 {WORDS}, [t, {{%r0, %r1}}];".replace("@%p", "\x01"), lambda *place: plain(*place) if next(order) % 2 else [1, 2, 3, 4])
-    reads.statements[-1] = reads.statements[-1].replace("\x01", "@%p")
+    reads.add(f"{guarded}@%p tex.2d.v4.f32.f32 {WORDS}, [@, {{%r0, %r1}}];", lambda *place: plain(*place) if next(order) % 2 else [1, 2, 3, 4])
     reads.add(f"mov.u64 %d, t; tex.2d.v4.f32.f32 {WORDS}, [%d, {{%r0, %r1}}];", plain)
     reads.write(table, "offsets and the like")
     for geometry, offset in (("1d", (-1,)), ("3d", (1, -1, 1)), ("a1d", (2,)), ("a2d", (-1, 1))):
@@ -279,7 +278,7 @@ def levels(table):
             reads.write(table, f"{geometry} {' '.join(options)}", without)
     # Numbers of texels of a level.
     image = Image("2d", (16, 8), "s16x4", levels=4)
-    places = [(n % 2, n % 1, 0) for n in range(THREADS)]
+    places = [(n % 2, 0, 0) for n in range(THREADS)]
     reads = Reads(image, Sampler("nearest"), places)
     for level in range(4):
         text = f"mov.b32 %o0, {level}; tex.level.2d.v4.s32.s32 {WORDS}, [@, {PLACES['2d']}], %o0;"

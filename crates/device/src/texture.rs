@@ -2,7 +2,7 @@
 //!
 //! An [`Image`] is texels in device memory; a texture reads it through a [`Sampler`], a surface as it stands.
 //! A kernel names objects by a 64-bit handle: bits 0–19 are the number of the texture or surface (from 1 on; 0
-//! is none), bits 20–31 the number of a separate sampler, 0 for the texture's own.
+//! is none), bits 20–30 the number of a separate sampler, 0 for the texture's own; bit 31 says nothing.
 
 use crate::Memory;
 use crate::argument_error::ArgumentError;

@@ -78,9 +78,6 @@ impl Operands {
             Im2col::GATHER4 | Im2col::SCATTER4 => Mode::Rows,
             _ => return Err(Unsupported("im2col over rows of pixels (.im2col::w)".into())),
         };
-        if inst.opcode == Opcode::UTMALDG && inst.get(Field::CTA_PAIR) {
-            return Err(Unsupported("a tensor copy to a pair of blocks".into()));
-        }
         let rank = match inst.get(Field::TENSOR_DIM) {
             TensorDim::D1 => 1,
             TensorDim::D2 => 2,
@@ -275,6 +272,7 @@ impl Transfer {
 fn load(inst: &Inst) -> Result<Effect, Unsupported> {
     let operands = Operands::of(inst)?;
     let multicast = inst.get(Field::MULTICAST);
+    let of_pair = inst.get(Field::CTA_PAIR);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let lane = state.first_active();
         let transfer = operands.transfer(state, env, lane)?;
@@ -297,7 +295,9 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
             }
         }
         for rank in ranks {
-            let mbarrier = transfer.mbarrier & 0xff_ffff | rank.unwrap_or(own) << 24;
+            // Of each pair of blocks the one is told whose number is as odd or even as that of the mbarrier's block.
+            let block = rank.map_or(own, |rank| if of_pair { rank & !1 | own & 1 } else { rank });
+            let mbarrier = transfer.mbarrier & 0xff_ffff | block << 24;
             syncs::complete(env, lane, mbarrier, u64::from(transfer.bytes()))?;
         }
         Ok(())
