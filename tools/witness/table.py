@@ -1,5 +1,6 @@
 """Writes tables in the format of docs/witness.md."""
 
+import itertools
 import pathlib
 import textwrap
 
@@ -56,6 +57,12 @@ def token(value, kind):
     return manual if manual == made else f"{manual}~{made}"
 
 
+def repeated(words):
+    """Equal neighbours once, with their number."""
+    groups = ((word, len(list(group))) for word, group in itertools.groupby(words))
+    return [text for word, count in groups for text in ([f"{word}*{count}"] if count > 1 else [word])]
+
+
 class Table:
     """A file below the folder of tables. Its parts are added in the order in which they stand there."""
 
@@ -103,22 +110,24 @@ class Table:
             self.words(words)
         self.forms = {}
 
-    def program(self, name, code, cases, shape=(), needs=None, without=(), notes=()):
+    def program(self, name, code, cases, shape=(), needs=None, without=(), notes=(), runs=False):
         """A kernel `k(.param .u64 in, .param .u64 out)` and launches: name, input type and elements, output type and elements.
 
         `shape` has lines such as `block 32`, and the objects. Behind the results a launch may have type and elements of the output before it.
+        With `runs` equal neighbours are written once with their number.
         """
         self.flush()
         self.lines += ["", f"program {name}"] + self.head(needs, without, notes)
         self.lines += list(shape) + ["ptx"] + [f"  {line}" for line in code.strip("\n").split("\n")]
         for case, in_kind, given, out_kind, results, *before in cases:
             self.lines += [f"case {case}", f"in {in_kind}"]
-            self.words([token(value, in_kind) for value in given])
+            shown = repeated if runs else list
+            self.words(shown([token(value, in_kind) for value in given]))
             for kind, values in before:
                 self.lines.append(f"before {kind}")
-                self.words([token(value, kind) for value in values])
+                self.words(shown([token(value, kind) for value in values]))
             self.lines.append(f"out {out_kind}")
-            self.words([token(value, out_kind) for value in results])
+            self.words(shown([token(value, out_kind) for value in results]))
 
     def head(self, needs, without, notes):
         lines = [f"needs {needs}"] if needs else []

@@ -191,7 +191,7 @@ impl Reader {
     }
 
     fn numbers(&mut self, line: &str) -> Result<(), String> {
-        let words = line.split_whitespace();
+        let words = line.split_whitespace().flat_map(repeated);
         let bits = |word: &str| hex(word).ok_or_else(|| format!("`{word}` is neither a keyword nor a number"));
         let value = |word: &str| Value::parse(word).ok_or_else(|| format!("`{word}` is no result"));
         let case = self.program.as_mut().and_then(|program| program.cases.last_mut());
@@ -257,6 +257,13 @@ fn noted<'a>(mut values: impl Iterator<Item = &'a Value>, head: &Head) -> Result
 fn parse_needs(targets: &str) -> Result<Needs, String> {
     let target = |name: &str| Target::from_name(name).ok_or_else(|| format!("no target `{name}`"));
     targets.split('|').map(target).collect::<Result<_, _>>().map(Needs)
+}
+
+/// A word, or as many as stand behind it: `0*8`.
+fn repeated(word: &str) -> impl Iterator<Item = &str> {
+    let times = word.split_once('*').and_then(|(word, count)| Some((word, count.parse().ok()?)));
+    let (word, count) = times.unwrap_or((word, 1));
+    std::iter::repeat_n(word, count)
 }
 
 fn parse_type(name: &str) -> Result<Type, String> {

@@ -1,6 +1,7 @@
 //! All tests of the crate, in one program.
 
 mod coverage;
+mod engineless;
 mod regenerate;
 mod tables;
 mod waiting;

@@ -35,7 +35,7 @@ fn shown<'a>(table: &Table, instructions: &'a BTreeSet<String>) -> BTreeSet<&'a 
     for (section, code) in forms.chain(programs) {
         let subjects: BTreeSet<&str> =
             section.split([' ', ',']).map(|word| word.split('.').next().unwrap_or_default()).collect();
-        let words = code.split(|c: char| c.is_whitespace() || ";{}:".contains(c));
+        let words = code.split(|c: char| c.is_whitespace() || ";{}".contains(c));
         let names = words.filter_map(|word| named(word, instructions));
         shown.extend(names.filter(|name| subjects.contains(name.split('.').next().unwrap_or_default())));
     }

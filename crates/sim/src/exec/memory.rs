@@ -43,7 +43,7 @@ pub(super) fn size_of(inst: &Inst) -> (u32, bool) {
         MemSize::U16 => (2, false),
         MemSize::S16 => (2, true),
         MemSize::B64 => (8, false),
-        MemSize::B128 => (16, false),
+        MemSize::B128 | MemSize::U128 => (16, false),
         _ => (4, false),
     }
 }

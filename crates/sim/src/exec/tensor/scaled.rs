@@ -74,9 +74,6 @@ fn packed(
         let ids = scales.ids.scalar(state);
         factors.multiply(&mut tile, |a, b, (row, column), accumulator| {
             let (c, c_fraction) = adder.accumulator(accumulator);
-            if c.exponent == SPECIAL {
-                return adder.special(c.kind());
-            }
             let mut groups = [(0i64, c.exponent); 8];
             for (n, (a, b)) in a.chunks(GROUP).zip(b.chunks(GROUP)).enumerate() {
                 let Some(scale) = scales.product(state, ids, row, column, n * scales.blocks / (64 / GROUP)) else {
@@ -84,6 +81,10 @@ fn packed(
                 };
                 let sum: i64 = a.iter().zip(b).map(|(a, b)| fixed(*a) * fixed(*b)).sum();
                 groups[n % 8] = (sum * i64::from(scale.significand), scale.exponent);
+            }
+            // Behind the scales: one that is a NaN counts also where C is infinite.
+            if c.exponent == SPECIAL {
+                return adder.special(c.kind());
             }
             let top = groups.iter().map(|group| group.1).fold(c.exponent, i32::max);
             let shift = |fraction: u32, exponent: i32| KEPT as i32 - fraction as i32 - (top - exponent);
