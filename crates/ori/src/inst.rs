@@ -68,6 +68,9 @@ bitflags::bitflags! {
         /// A float product or sum of which PTX does not say how it is rounded: it may become one instruction
         /// with another that rounds once.
         const CONTRACTS = 1 << 11;
+        /// A ballot of the lanes that are here, by which the members of an exchange are told to go where members come together that are
+        /// at another exchange of the function.
+        const MEETING = 1 << 12;
     }
 }
 

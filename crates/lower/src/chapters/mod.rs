@@ -23,6 +23,7 @@ pub(crate) mod half;
 pub(crate) mod integer;
 pub(crate) mod integer_division;
 pub(crate) mod logic;
+pub(crate) mod meeting;
 pub(crate) mod memory;
 pub(crate) mod moves;
 pub(crate) mod multimem;

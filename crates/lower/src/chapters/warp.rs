@@ -1,5 +1,6 @@
 //! Exchange among the threads of a warp: `shfl`, `vote`, `match`, `activemask`, `redux`, `elect`.
 
+use crate::chapters::meeting;
 use crate::error::{Lowered, unsupported};
 use crate::function::ops::lut;
 use crate::function::{FnLower, destinations, operands, ops, sources, uniform, word_ops};
@@ -82,16 +83,15 @@ fn shuffle(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let [_, value, lane, clamp, rest @ ..] = instruction.operands.as_slice() else {
         return Err(unknown(cx, instruction));
     };
-    if let Some(mask) = rest.first() {
-        converge(cx, mask)?;
-    }
-    let value = sources::src(cx, value)?;
-    let value = ops::in_reg(cx, value)?;
-    let lane = shuffle_source(cx, lane, 0x1f)?;
-    let clamp = shuffle_source(cx, clamp, 0x1fff)?;
-    let (to, pred) = results(cx, operands::operand(instruction, 0)?)?;
-    cx.emit(Sass::SHFL, &[Field::SHFL.is(mode)], &[(D, to), (PD, pred), (A, value), (B, lane), (C, clamp)])?;
-    Ok(())
+    members(cx, instruction, rest.first(), |cx, _| {
+        let value = sources::src(cx, value)?;
+        let value = ops::in_reg(cx, value)?;
+        let lane = shuffle_source(cx, lane, 0x1f)?;
+        let clamp = shuffle_source(cx, clamp, 0x1fff)?;
+        let (to, pred) = results(cx, operands::operand(instruction, 0)?)?;
+        cx.emit(Sass::SHFL, &[Field::SHFL.is(mode)], &[(D, to), (PD, pred), (A, value), (B, lane), (C, clamp)])?;
+        Ok(())
+    })
 }
 
 /// Lane and clamp operands keep constants in fields of their own.
@@ -103,12 +103,30 @@ fn shuffle_source(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, mask: u32) -
     ops::in_reg(cx, source)
 }
 
-/// The member mask of an instruction whose lanes may have different ones; `None` where it is a constant or absent: then those that
+/// The member mask of an instruction whose lanes may have different ones; `None` where it is a constant: then those that
 /// execute the instruction together are its members.
-fn mask_of_lanes(cx: &mut FnLower<'_, '_>, mask: Option<&ast::Operand>) -> Lowered<Option<Operand>> {
-    let Some(mask) = mask.filter(|mask| mask.imm().is_none()) else { return Ok(None) };
+fn mask_of_lanes(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered<Option<Operand>> {
+    if mask.imm().is_some() {
+        return Ok(None);
+    }
     let mask = sources::src(cx, mask)?;
     ops::in_reg(cx, mask).map(Some)
+}
+
+/// Waits for the members of the mask, where there is one, and emits their exchange; it gets what [`mask_of_lanes`] says. Members
+/// that are at another instruction come together with these ([`meeting`]).
+fn members(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    mask: Option<&ast::Operand>,
+    exchange: impl FnOnce(&mut FnLower<'_, '_>, Option<Operand>) -> Lowered,
+) -> Lowered {
+    let Some(mask) = mask else { return exchange(cx, None) };
+    meeting::exchange(cx, instruction, mask, |cx| {
+        converge(cx, mask)?;
+        let mask = mask_of_lanes(cx, mask)?;
+        exchange(cx, mask)
+    })
 }
 
 /// Emits what `exchange` emits for the lanes of one mask after the other, where they have different ones. Where all have the
@@ -144,17 +162,19 @@ fn members_where(cx: &mut FnLower<'_, '_>, pred: Operand, mask: Operand) -> Lowe
 /// `vote.sync.mode d, a, mask;`
 fn vote(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (to, source) = (operands::operand(instruction, 0)?, operands::operand(instruction, 1)?);
-    let mask = instruction.operands.get(2);
-    if let Some(mask) = mask {
-        converge(cx, mask)?;
-    }
-    let mask = mask_of_lanes(cx, mask)?;
-    let pred = sources::pred(cx, source)?;
-    if instruction.has(Word::Ballot) {
-        return ballot(cx, to, pred, mask);
-    }
-    let modes = [(Word::All, Vote::ALL), (Word::Any, Vote::ANY), (Word::Uni, Vote::EQ)];
-    let mode = modes.iter().find(|(word, _)| instruction.has(*word)).ok_or_else(|| unknown(cx, instruction))?.1;
+    members(cx, instruction, instruction.operands.get(2), |cx, mask| {
+        let pred = sources::pred(cx, source)?;
+        if instruction.has(Word::Ballot) {
+            return ballot(cx, to, pred, mask);
+        }
+        let modes = [(Word::All, Vote::ALL), (Word::Any, Vote::ANY), (Word::Uni, Vote::EQ)];
+        let mode = modes.iter().find(|(word, _)| instruction.has(*word)).ok_or_else(|| unknown(cx, instruction))?.1;
+        vote_of(cx, to, pred, mask, mode)
+    })
+}
+
+/// `vote.sync` of a predicate as the result.
+fn vote_of(cx: &mut FnLower<'_, '_>, to: &ast::Operand, pred: Operand, mask: Option<Operand>, mode: Vote) -> Lowered {
     let Some(mask) = mask.filter(|_| mode != Vote::EQ) else {
         let to = destinations::dst_pred(cx, to)?;
         return by_mask(cx, mask, |cx| {
@@ -186,8 +206,17 @@ fn matching(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let wide = instruction.last_type().is_some_and(|ty| ty.bits() == 64);
     let source = operands::operand(instruction, 1)?;
     let mask = operands::operand(instruction, 2)?;
-    converge(cx, mask)?;
-    let mask = mask_of_lanes(cx, Some(mask))?;
+    members(cx, instruction, Some(mask), |cx, mask| match_members(cx, instruction, mode, wide, (source, mask)))
+}
+
+/// `match` of a value among the members of a mask.
+fn match_members(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    mode: MatchMode,
+    wide: bool,
+    (source, mask): (&ast::Operand, Option<Operand>),
+) -> Lowered {
     let value = if wide {
         let value = sources::src64(cx, source)?;
         ops::in_pair(cx, value)?
@@ -246,16 +275,15 @@ fn reduce_members(
     mods: &[Setting],
     read: fn(&mut FnLower<'_, '_>, &ast::Operand) -> Lowered<Operand>,
 ) -> Lowered {
-    let mask = operands::operand(instruction, 2)?;
-    converge(cx, mask)?;
-    let mask = mask_of_lanes(cx, Some(mask))?;
-    let value = read(cx, operands::operand(instruction, 1)?)?;
-    let value = ops::in_reg(cx, value)?;
-    let to = destinations::dst(cx, operands::operand(instruction, 0)?)?;
-    by_mask(cx, mask, |cx| {
-        let all = Operand::reg(cx.temp_of(RegType::Ur)?);
-        cx.emit(opcode, mods, &[(D, all), (A, value)])?;
-        ops::mov(cx, to, all)
+    members(cx, instruction, Some(operands::operand(instruction, 2)?), |cx, mask| {
+        let value = read(cx, operands::operand(instruction, 1)?)?;
+        let value = ops::in_reg(cx, value)?;
+        let to = destinations::dst(cx, operands::operand(instruction, 0)?)?;
+        by_mask(cx, mask, |cx| {
+            let all = Operand::reg(cx.temp_of(RegType::Ur)?);
+            cx.emit(opcode, mods, &[(D, all), (A, value)])?;
+            ops::mov(cx, to, all)
+        })
     })
 }
 
@@ -281,21 +309,20 @@ fn elect(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if !cx.has(Sass::ELECT) {
         return Err(unsupported(instruction.opcode_span, format!("elect on {}", cx.arch())));
     }
-    let mask = operands::operand(instruction, 1)?;
-    converge(cx, mask)?;
-    let mask = mask_of_lanes(cx, Some(mask))?;
     let ast::Operand::Pair(pair) = operands::operand(instruction, 0)? else { return Err(unknown(cx, instruction)) };
-    let pred = destinations::dst_pred(cx, &pair[1])?;
-    if matches!(pair[0], ast::Operand::Sink(_)) {
-        return by_mask(cx, mask, |cx| {
-            cx.emit(Sass::ELECT, &[], &[(PD, pred)])?;
-            Ok(())
-        });
-    }
-    let to = destinations::dst(cx, &pair[0])?;
-    by_mask(cx, mask, |cx| {
-        let leader = Operand::reg(cx.temp_of(RegType::Ur)?);
-        cx.emit(Sass::ELECT, &[], &[(PD, pred), (D, leader)])?;
-        ops::mov(cx, to, leader)
+    members(cx, instruction, Some(operands::operand(instruction, 1)?), |cx, mask| {
+        let pred = destinations::dst_pred(cx, &pair[1])?;
+        if matches!(pair[0], ast::Operand::Sink(_)) {
+            return by_mask(cx, mask, |cx| {
+                cx.emit(Sass::ELECT, &[], &[(PD, pred)])?;
+                Ok(())
+            });
+        }
+        let to = destinations::dst(cx, &pair[0])?;
+        by_mask(cx, mask, |cx| {
+            let leader = Operand::reg(cx.temp_of(RegType::Ur)?);
+            cx.emit(Sass::ELECT, &[], &[(PD, pred), (D, leader)])?;
+            ops::mov(cx, to, leader)
+        })
     })
 }

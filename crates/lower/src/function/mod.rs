@@ -24,6 +24,7 @@ pub(crate) mod word_ops;
 use crate::error::{Lowered, invalid};
 use crate::function::scope::{NameTable, Scopes};
 use crate::module::context::ModuleCx;
+use crate::module::meetings::Meeting;
 use oriole_isa::{Arch, Opcode, Setting, SmDescription};
 use oriole_ori::{Block, BuildError, Function, FunctionKind, Guard, LocId, Operand, RegType, VReg};
 use oriole_ptx::ast::{self, Name, Span};
@@ -109,6 +110,11 @@ impl<'m, 'a> FnLower<'m, 'a> {
             shared_window: None,
             carry: None,
         }
+    }
+
+    /// Whether lanes at the instruction may meet others of the same mask at another one. The library's exchanges stand where all meet.
+    pub(crate) fn meeting(&self, instruction: &ast::Instruction) -> Option<Meeting> {
+        if std::ptr::eq(self.ast, self.module.ast) { self.module.meetings.of(instruction) } else { None }
     }
 
     /// The function that was made.

@@ -17,6 +17,8 @@ pub(crate) mod lut {
     pub(crate) const C: u8 = 0xaa;
     /// `a & b`
     pub(crate) const AND: u8 = A & B;
+    /// `~a & b`
+    pub(crate) const NOT_AND: u8 = !A & B;
     /// `a | b`
     pub(crate) const OR: u8 = A | B;
     /// `a ^ b`

@@ -3,6 +3,7 @@
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::scope::NameTable;
 use crate::module::lines::Lines;
+use crate::module::meetings::Meetings;
 use crate::module::plan::{Plan, VarKey};
 use crate::module::{data, library, plan};
 use crate::options::Options;
@@ -26,6 +27,8 @@ pub(crate) struct ModuleCx<'a> {
     /// Jumps are instructions.
     pub(crate) keeps_jumps: bool,
     pub(crate) plan: Plan<'a>,
+    /// Exchanges of the user's functions whose lanes may meet at others.
+    pub(crate) meetings: Meetings,
     /// Ori symbols of the user's functions, by index in the plan.
     pub(crate) function_symbols: FxHashMap<usize, Symbol>,
     /// Those of them that name device functions with a body.
@@ -54,6 +57,7 @@ impl<'a> ModuleCx<'a> {
             ast,
             relocatable: options.relocatable,
             keeps_jumps: options.keeps_jumps,
+            meetings: Meetings::new(&plan),
             plan,
             function_symbols: FxHashMap::default(),
             device_functions: FxHashSet::default(),

@@ -10,7 +10,7 @@ struct File {
     module: OnceLock<Module>,
 }
 
-static FILES: [File; 7] = [
+static FILES: [File; 8] = [
     file(include_str!("../library/int32.ptx")),
     file(include_str!("../library/int64.ptx")),
     file(include_str!("../library/float32.ptx")),
@@ -18,6 +18,7 @@ static FILES: [File; 7] = [
     file(include_str!("../library/matrix.ptx")),
     file(include_str!("../library/policy.ptx")),
     file(include_str!("../library/tensor_memory.ptx")),
+    file(include_str!("../library/warp.ptx")),
 ];
 
 const fn file(text: &'static str) -> File {

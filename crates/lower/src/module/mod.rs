@@ -5,5 +5,6 @@ pub(crate) mod context;
 mod data;
 pub(crate) mod library;
 pub(crate) mod lines;
+pub(crate) mod meetings;
 pub(crate) mod objects;
 pub(crate) mod plan;

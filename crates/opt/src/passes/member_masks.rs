@@ -5,6 +5,7 @@
 //! its members, since a lane outside of its own mask is undefined: the ballot needs no mask, and the loop goes round once.
 
 use super::general::source;
+use super::meeting_places;
 use super::nested::decide;
 use super::predicate::lone_branch;
 use crate::{Changed, Context, PhaseError};
@@ -14,10 +15,11 @@ use oriole_ori::layout::remove_unreachable;
 use oriole_ori::{Block, Function, Inst, InstId, Operand, VReg};
 
 /// What is counted.
-pub(crate) const RULES: &[&str] = &["one mask", "whole ballots", "tests of ballots"];
+pub(crate) const RULES: &[&str] = &["one mask", "whole ballots", "tests of ballots", "nobody elsewhere"];
 const ONE_MASK: usize = 0;
 const WHOLE: usize = 1;
 const TESTS: usize = 2;
+const NOBODY_ELSEWHERE: usize = 3;
 
 /// Truth table of A & B in LOP3.
 const A_AND_B: u32 = 0xf0 & 0xcc;
@@ -28,9 +30,9 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     if !func.iter_insts().any(|(_, inst)| is_masked(&func[inst])) {
         return Ok(Changed::No);
     }
-    let uniformity = analyses.uniformity(func, context.arch);
     func.edit().keep_def_use();
-    let mut changed = false;
+    let mut changed = meeting_places::run(func, context, analyses, NOBODY_ELSEWHERE);
+    let uniformity = analyses.uniformity(func, context.arch);
     for block in func.layout().to_vec() {
         for id in func.block_insts(block).to_vec() {
             if func[id].is_machine() && context.tally.is_open() {

@@ -19,6 +19,7 @@ pub(crate) mod late_steps;
 pub(crate) mod launch_constants;
 mod literals;
 pub(crate) mod low_zeros;
+mod meeting_places;
 pub(crate) mod member_masks;
 pub(crate) mod memory;
 pub(crate) mod nested;

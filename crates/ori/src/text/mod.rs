@@ -64,6 +64,7 @@ const FLAGS: Names<InstFlags> = Names(&[
     (InstFlags::INVARIANT, "invariant"),
     (InstFlags::UNIFORM, "uniform"),
     (InstFlags::CONTRACTS, "contracts"),
+    (InstFlags::MEETING, "meeting"),
 ]);
 
 const FILES: Names<RegFile> = Names(&[

@@ -155,9 +155,7 @@ impl Campaign {
             one => one,
         };
         if kind == Kinds::Masks {
-            // Our code does not bring lanes of two places together yet: docs/convergence.md.
-            let across = self.builds.is_empty();
-            return Program::Masks(masks::tree(name, seed, self.target(number), across));
+            return Program::Masks(masks::tree(name, seed, self.target(number)));
         }
         if kind == Kinds::Whole {
             let judged = match self.ptxas_levels.iter().max() {

@@ -17,12 +17,12 @@ const FLOAT_REDUCTIONS: [&str; 2] = ["min.f32", "max.f32"];
 /// Bits of a source that count.
 const NARROW: [u32; 5] = [u32::MAX, 1, 3, 0x8000_0001, 0];
 
-/// The random program of a seed for a target. `across`: exchanges of lanes that stand in two arms are among its statements.
-pub(in crate::fuzz) fn tree(name: &str, seed: u64, target: Target, across: bool) -> Tree {
+/// The random program of a seed for a target.
+pub(in crate::fuzz) fn tree(name: &str, seed: u64, target: Target) -> Tree {
     let mut rng = Rng::with_seed(seed);
     let threads = [32, 32, 64, 48, 20, 96][rng.usize(..6)];
     let input = (0..threads * WORDS).map(|_| rng.u32(..)).collect();
-    let mut generator = Generator { rng, target, across, sites: 0 };
+    let mut generator = Generator { rng, target, sites: 0 };
     let body = (0..generator.rng.usize(3..=8)).map(|_| generator.statement(0, false)).collect();
     Tree { name: name.to_owned(), threads, input, seed, body }
 }
@@ -30,7 +30,6 @@ pub(in crate::fuzz) fn tree(name: &str, seed: u64, target: Target, across: bool)
 struct Generator {
     rng: Rng,
     target: Target,
-    across: bool,
     sites: u32,
 }
 
@@ -59,11 +58,8 @@ impl Generator {
     fn statement(&mut self, depth: usize, repeats: bool) -> Statement {
         match self.rng.u32(..16) {
             0 => Statement::Mix { to: self.word(), from: self.word(), constant: self.rng.u32(..) },
-            1 | 2 if self.across => {
-                // ptxas brings lanes of two places together where all have one mask.
-                let mask = self.choose(&[Mask::Here, Mask::Constant]);
-                let exchange = Exchange { mask, ..self.exchange(repeats) };
-                Statement::Across { exchange, condition: self.condition(), other: self.word() }
+            1 | 2 => {
+                Statement::Across { exchange: self.exchange(repeats), condition: self.condition(), other: self.word() }
             }
             3..=5 if depth < DEEPEST => Statement::If {
                 condition: self.condition(),
