@@ -6,9 +6,9 @@ One thread, so that order and scope change nothing; each statement has a cell th
 from atomics import operation
 from bits import edges, mask, random_of
 from cover import covering
-from formats import BF16, F16, F32, F64, added, exactly, near
+from formats import BF16, F16, F32, F64, added, near
 from formats import edges as float_edges
-from memory import BUFFER, HINT, POLICY, SCOPES, SHARED, bytes_as_words
+from memory import HINT, POLICY, SCOPES, SHARED, bytes_as_words
 from table import Either, Table
 
 SCRIPT = "atomic_forms.py"
@@ -53,7 +53,7 @@ def operands(kind, random):
 
 
 def fits(red, order, scope, space, hint, operation):
-    name, kind = operation
+    name, _ = operation
     if hint and space not in ("", ".global"):
         return False
     if red and (name in ("exch", "cas") or order in (".acquire", ".acq_rel")):
@@ -96,7 +96,6 @@ def scalars():
             name, kind = choice["operation"]
             width, size = width_of(kind), width_of(kind) // 8
             old, b, c = operands(kind, random)
-            start = len(given)
             for letter, value in zip("abc", (old, b, c) if name == "cas" else (old, b)):
                 code += f"ld.global.b{width} %{letter}{width}, [%i+{len(given)}]; "
                 given += value.to_bytes(size, "little").ljust(max(size, 4), b"\0")
@@ -108,7 +107,6 @@ def scalars():
             set_ = f"st.shared.b{width} [%s], %a{width};" if shared else f"st.global.b{width} [%o+{at}], %a{width};"
             fine = ".noftz" if kind in HALVES else ""
             form = f"{choice['order']}{choice['scope']}{space}.{name}{fine}{choice['hint']}.{kind}"
-            rest = f", %c{width}" if name == "cas" else ""
             values = f"%c{width}, %b{width}" if name == "cas" else f"%b{width}"
             policy = ", %pol" if choice["hint"] else ""
             code += f"{set_}\n{'red' if choice['red'] else 'atom'}{form} {'' if choice['red'] else f'%d{width}, '}{cell}, {values}{policy};\n"
@@ -150,7 +148,6 @@ def vectors():
                 rows = [[(some[(7 * (row * elements + n)) % len(some)], random.choice([random.choice(some), near(random, format)])) for n in range(elements)] for row in range(3)]
                 one = lambda a, b: (picked(name, format, a, b) if name != "add" else nan_or_sum(format, a, b))
                 width = width_of(kind)
-                group = width // format.width
                 registers = lambda letter: "{" + ", ".join(f"%{letter}{n}" for n in range(count)) + "}"
                 fine = ".noftz" if kind != "f32" else ""
                 size = total_bits // 8

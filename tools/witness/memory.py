@@ -79,11 +79,6 @@ def is_wider(kind, count, width, **_):
     return count > 1 and width > max(16, 8 * size_of(kind))
 
 
-def modifier_order(order, space, middle):
-    """The semantics stand before the space, `.weak` too."""
-    return f"{order}{space}{middle}"
-
-
 def widths(kind, random):
     """A register that takes the type: its own width or a wider one."""
     own = max(16, 8 * size_of(kind))
@@ -175,7 +170,7 @@ def loads():
             at = random.randrange(BUFFER // (size * count)) * size * count
             name = {"f32": "f", "f64": "e"}.get(kind, NAMES[width])
             middle = "".join(choice[part] for part in ("cache", "evict1", "evict2", "hint", "fetch"))
-            form = f"ld{modifier_order(order, space, middle)}{f'.v{count}' if count > 1 else ''}.{kind}"
+            form = f"ld{order}{space}{middle}{f'.v{count}' if count > 1 else ''}.{kind}"
             policy = ", %pol" if choice["hint"] else ""
             code += f"{form} {vector(name, count)}, [{base}+{at}]{policy}; {kept(name, count, width, len(results))}\n"
             for n in range(count):
@@ -187,7 +182,7 @@ def loads():
     return t
 
 
-def sinks():
+def others():
     """`ldu`; elements that are not wanted; parameters of kernels and functions, also written."""
     t = Table("memory/others", SCRIPT)
     t.section("9.7.9.10 ldu")
@@ -340,7 +335,7 @@ def stores():
             at = 32 * n + random.randrange(32 // (size * count)) * size * count
             name = {"f32": "f", "f64": "e"}.get(kind, NAMES[width])
             middle = "".join(choice[part] for part in ("cache", "evict1", "evict2", "hint"))
-            form = f"st{modifier_order(order, space, middle)}{f'.v{count}' if count > 1 else ''}.{kind}"
+            form = f"st{order}{space}{middle}{f'.v{count}' if count > 1 else ''}.{kind}"
             if base in ("%s", "%gs", "%l", "%gl"):
                 own = "near" if base in ("%s", "%gs") else "own"
                 place = ("shared.b64 [%s" if own == "near" else "local.b64 [%l")
@@ -358,4 +353,4 @@ def stores():
 
 
 def tables():
-    return [loads(), sinks(), stores()]
+    return [loads(), others(), stores()]

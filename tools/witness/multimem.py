@@ -73,9 +73,9 @@ def program(t, name, statements, need):
     t.program(name, code + "ret;\n}", [("one copy", "b32", bytes_as_words(given), "b32", bytes_as_words(results))], needs=need, without=WITHOUT)
 
 
-def orders(random, strong):
-    """An order with its scope, or none."""
-    return random.choice(["", ".weak"][: 1 + ("acquire" in strong or strong == "st")] + [f".{order}.{scope}" for order in ("relaxed", strong if strong != "st" else "release") for scope in SCOPES])
+def orders(random, strong, weak=True):
+    """An order with its scope, `.weak` where there is such a form, or none."""
+    return random.choice([""] + [".weak"] * weak + [f".{order}.{scope}" for order in ("relaxed", strong) for scope in SCOPES])
 
 
 def combined(name, kind, old, new):
@@ -107,7 +107,7 @@ def tables():
         statements = []
         for kind, count in all_stores:
             values = packed([one(random, kind) for _ in range(count)], kind)
-            form = f"multimem.st{orders(random, 'st')}{random.choice(['', '.global'])}{suffix(kind, count)}"
+            form = f"multimem.st{orders(random, 'release')}{random.choice(['', '.global'])}{suffix(kind, count)}"
             width = width_of(kind)
             load = lambda at, kind=kind, count=count, width=width: " ".join(f"ld.global.b{width} %{register(kind)}{n}, [%i+{at + n * width // 8}];" for n in range(count))
             text = lambda at, to, form=form, kind=kind, count=count, load=load: f"{load(at)} {form} [%o+{to}], {vector(kind, count)};"
@@ -118,7 +118,7 @@ def tables():
     for name, kind, count in REDUCTIONS:
         old, new = ([one(random, kind) for _ in range(count)] for _ in range(2))
         size = count * width_of(kind) // 8
-        form = f"multimem.red{orders(random, 'release')}{random.choice(['', '.global'])}.{name}{suffix(kind, count)}"
+        form = f"multimem.red{orders(random, 'release', weak=False)}{random.choice(['', '.global'])}.{name}{suffix(kind, count)}"
         width = width_of(kind)
         load = lambda at, kind=kind, count=count, width=width: " ".join(f"ld.global.b{width} %{register(kind)}{n}, [%i+{at + n * width // 8}];" for n in range(count))
         text = lambda at, to, form=form, kind=kind, count=count, load=load, size=size: f"{copy('%i', at, '%o', to, size)} {load(at + size)} {form} [%o+{to}], {vector(kind, count)};"

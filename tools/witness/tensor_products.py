@@ -7,7 +7,6 @@ Instruction descriptors are tables 9.7.16.4.2. Where D lies: 9.7.16.10.5 (layout
 import random
 from fractions import Fraction
 
-
 from matrix import bits_of, coded, drawn, product
 from scaled import SCALES
 from table import Table

@@ -203,6 +203,10 @@ def scales(table):
         kernel = Kernel(n)
         kernel.step(name, Tile(bits_a, 16, width, True, start=start), Tile(bits_b, 16, width, True, start=start), ", 1, 1, 0, 0", product(a, b, c))
         kernel.program(table, f"a part of rows of {width}")
+    # The pattern begins so many lines of 128 bytes behind its bound, which the base offset says.
+    kernel = Kernel(n)
+    kernel.step(name, Tile(bits_a, 16, 32, True, base=1), Tile(bits_b, 16, 128, True, base=3), ", 1, 1, 0, 0", product(a, b, c))
+    kernel.program(table, "patterns between their bounds")
 
 
 SPARSE = [("f16", 32, ", 1, 1, 0, 0"), ("tf32", 16, ", 1, 1"), ("e4m3", 64, ", 1, 1"), ("s8", 64, "")]
