@@ -31,8 +31,8 @@ pub(crate) struct Settings {
     relocatable: bool,
     live: bool,
     ftz: bool,
-    precise_division: bool,
-    precise_square_roots: bool,
+    prec_div: bool,
+    prec_sqrt: bool,
     libraries: Vec<(PyBackedBytes, String)>,
     timeout: Option<f64>,
 }
@@ -93,8 +93,8 @@ impl Settings {
         let options = LlvmOptions::default()
             .fp_contract(if self.fmad { FpContract::On } else { FpContract::Off })
             .flush_subnormals(self.ftz)
-            .precise_division(self.precise_division)
-            .precise_square_roots(self.precise_square_roots);
+            .precise_division(self.prec_div)
+            .precise_square_roots(self.prec_sqrt);
         self.libraries.iter().fold(options, |options, (bytes, name)| options.library(&bytes[..], name))
     }
 }

@@ -22,8 +22,17 @@ pub(crate) fn value_error(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
+/// A fault of Oriole itself.
+pub(crate) fn internal_error(py: Python<'_>, text: String) -> PyErr {
+    let arguments = (text,).into_pyobject(py);
+    arguments.map_or_else(|error| error, |arguments| exception(py, "InternalError", arguments))
+}
+
 /// Why there is no cubin.
 pub(crate) fn compile_error(py: Python<'_>, error: &CompileError) -> PyErr {
+    if let CompileError::Internal(text) = error {
+        return internal_error(py, text.clone());
+    }
     let text = match error {
         CompileError::Source(list) if !list.is_empty() => {
             let rendered: Vec<&str> = list.iter().map(|error| error.render().trim_end()).collect();

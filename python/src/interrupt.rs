@@ -1,6 +1,8 @@
 //! Work that Ctrl-C ends.
 
+use crate::panics::caught;
 use oriole::CancelToken;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -11,11 +13,11 @@ const POLL: Duration = Duration::from_millis(50);
 /// Stack of the thread that works: as much as main threads have, since parsers descend into nested input.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Does `work` on another thread, while this one lets other Python threads run and looks for signals.
+/// Does `work` on another thread, while this one lets other Python threads run and looks for what ends it.
 ///
 /// # Errors
-/// What a signal handler raised, such as `KeyboardInterrupt`: `work` has ended by then, through `token`. Or there is no
-/// thread to be had.
+/// What a signal handler raised, such as `KeyboardInterrupt`, or `oriole._threads.check`: `work` has ended by then, through
+/// `token`. Or `work` panicked, or there is no thread to be had.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     token: &CancelToken,
@@ -24,29 +26,33 @@ pub(crate) fn interruptible<T: Send>(
     std::thread::scope(|scope| {
         let (sender, mut receiver) = mpsc::channel();
         // Whoever does not listen any more has been told by a signal.
-        let job = move || sender.send(work()).unwrap_or(());
+        let job = move || sender.send(caught(work)).unwrap_or(());
         let worker = std::thread::Builder::new().name("oriole".to_owned()).stack_size(STACK_BYTES);
-        let worker = worker.spawn_scoped(scope, job)?;
+        let worker = worker.spawn_scoped(scope, job);
+        let worker =
+            worker.map_err(|error| PyRuntimeError::new_err(format!("there is no thread to work on: {error}")))?;
         loop {
             // The receiver goes along and comes back, since it may be used by one thread alone.
             let (result, back) = py.detach(move || (receiver.recv_timeout(POLL), receiver));
             receiver = back;
             match result {
-                Ok(value) => return Ok(value),
+                Ok(done) => return done.map_err(|panicked| panicked.into_error(py)),
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Err(raised) = py.check_signals() {
+                    if let Err(raised) = look_around(py) {
                         token.cancel();
-                        // What it has to say does not matter any more, nor whether it panics.
+                        // What it has to say does not matter any more.
                         py.detach(|| worker.join().is_ok());
                         return Err(raised);
                     }
                 }
-                // It panicked: so does this thread, which becomes an exception.
-                Err(RecvTimeoutError::Disconnected) => match worker.join() {
-                    Ok(()) => unreachable!("it sends before it ends"),
-                    Err(payload) => std::panic::resume_unwind(payload),
-                },
+                Err(RecvTimeoutError::Disconnected) => unreachable!("it sends before it ends"),
             }
         }
     })
+}
+
+/// Signals come to the main thread; the others are told by Python's half of the package.
+fn look_around(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()?;
+    py.import("oriole._threads")?.call_method0("check").map(drop)
 }

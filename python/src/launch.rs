@@ -2,12 +2,14 @@
 
 use crate::compile::seconds;
 use crate::errors::{findings, launch_error, value_error};
+use crate::host::HostMemory;
 use crate::interrupt::interruptible;
 use crate::module::Module;
 use oriole::{CancelToken, Dim, LaunchError, LaunchReport, Simulator, Timing};
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use std::num::NonZeroUsize;
 
 /// How a kernel is launched, by the names of `oriole.launch`.
@@ -22,14 +24,19 @@ pub(crate) struct Settings {
     strict: bool,
     timing: bool,
     check: bool,
+    deterministic: bool,
     threads: Option<NonZeroUsize>,
     timeout: Option<f64>,
 }
 
 impl Settings {
     fn simulator(&self, module: &Module, token: &CancelToken) -> PyResult<Simulator> {
-        let mut builder =
-            Simulator::builder().strict(self.strict).timing(self.timing).check_memory(self.check).cancel(token.clone());
+        let mut builder = Simulator::builder()
+            .strict(self.strict)
+            .timing(self.timing)
+            .check_memory(self.check)
+            .deterministic(self.deterministic)
+            .cancel(token.clone());
         if let Some(threads) = self.threads {
             builder = builder.threads(threads);
         }
@@ -49,41 +56,80 @@ pub(crate) enum Argument {
     Pointer(usize, u64),
 }
 
-/// What is in each memory.
-type Contents<'py> = Vec<Bound<'py, PyBytes>>;
+/// Why arrays are as they were before the launch.
+enum Failure {
+    /// There is not enough memory for copies.
+    Memory(String),
+    Launch(LaunchError),
+    /// The kernel wrote to memory that may not be written: its name, and the first byte that is not as it was.
+    ReadOnly(String, usize),
+}
 
-/// Runs a kernel: a dictionary with the report, and what is in the memories then. A memory is the name that faults call it,
-/// and its contents.
+impl Failure {
+    fn into_error(self, py: Python<'_>, kernel: &str) -> PyErr {
+        match self {
+            Failure::Memory(name) => PyMemoryError::new_err(format!("{name} of {kernel}: no memory for its copy")),
+            Failure::Launch(error) => launch_error(py, &error),
+            Failure::ReadOnly(name, at) => PyValueError::new_err(format!(
+                "{name} of {kernel}: it is read-only, and the kernel has written to it, first at byte {at}; pass a copy"
+            )),
+        }
+    }
+}
+
+/// Runs a kernel and writes its results into the memories, unless the checks have found errors: a dictionary with the report.
 #[pyfunction]
 pub(crate) fn launch<'py>(
     py: Python<'py>,
     module: &Module,
-    memories: Vec<(String, PyBackedBytes)>,
+    memories: Vec<HostMemory>,
     arguments: Vec<Argument>,
     settings: Settings,
-) -> PyResult<(Bound<'py, PyDict>, Contents<'py>)> {
-    let mut memories: Vec<(String, Vec<u8>)> =
-        memories.into_iter().map(|(name, contents)| (name, contents.to_vec())).collect();
+) -> PyResult<Bound<'py, PyDict>> {
     let token = CancelToken::new();
     let simulator = settings.simulator(module, &token)?;
-    let report = interruptible(py, &token, || run(&simulator, &mut memories, &arguments, &settings))?;
-    let report = report.map_err(|error| launch_error(py, &error))?;
-    let left = memories.iter().map(|(_, contents)| PyBytes::new(py, contents));
-    Ok((describe(py, &report)?, left.collect()))
+    let report = interruptible(py, &token, || launch_on_copies(&simulator, &memories, &arguments, &settings))?;
+    describe(py, &report.map_err(|failure| failure.into_error(py, &settings.entry))?)
 }
 
-fn run(
+fn launch_on_copies(
     simulator: &Simulator,
-    memories: &mut [(String, Vec<u8>)],
+    memories: &[HostMemory],
     arguments: &[Argument],
     settings: &Settings,
+) -> Result<LaunchReport, Failure> {
+    let no_room = |memory: &HostMemory| Failure::Memory(memory.name.clone());
+    let copies = memories.iter().map(|memory| memory.read().map_err(|_| no_room(memory)));
+    let mut copies = copies.collect::<Result<Vec<_>, _>>()?;
+    // What the kernel may not change is kept, since other Python threads may have changed the memory itself by then.
+    let kept = memories.iter().zip(&copies).map(|(memory, copy)| memory.kept(copy).map_err(|_| no_room(memory)));
+    let kept = kept.collect::<Result<Vec<_>, _>>()?;
+    let named = memories.iter().map(|memory| memory.name.as_str()).zip(copies.iter_mut().map(Vec::as_mut_slice));
+    let report = run(simulator, named, arguments, settings).map_err(Failure::Launch)?;
+    if report.findings.iter().any(|finding| finding.is_error) {
+        return Ok(report);
+    }
+    for ((memory, kept), after) in memories.iter().zip(&kept).zip(&copies) {
+        if let Some(at) = memory.first_change(kept, after) {
+            return Err(Failure::ReadOnly(memory.name.clone(), at));
+        }
+    }
+    memories.iter().zip(&copies).for_each(|(memory, contents)| memory.write(contents));
+    Ok(report)
+}
+
+fn run<'a>(
+    simulator: &'a Simulator,
+    memories: impl Iterator<Item = (&'a str, &'a mut [u8])>,
+    arguments: &[Argument],
+    settings: &'a Settings,
 ) -> Result<LaunchReport, LaunchError> {
     let mut launch = simulator.kernel(&settings.entry)?.shared_bytes(settings.shared);
     if let Some(cluster) = settings.cluster {
         launch = launch.cluster(cluster);
     }
     for (name, contents) in memories {
-        launch = launch.memory(name.as_str(), contents);
+        launch = launch.memory(name, contents);
     }
     for argument in arguments {
         launch = match argument {

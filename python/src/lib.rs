@@ -5,9 +5,11 @@
 
 mod compile;
 mod errors;
+mod host;
 mod interrupt;
 mod launch;
 mod module;
+mod panics;
 
 use pyo3::prelude::*;
 
@@ -20,4 +22,14 @@ mod _oriole {
     use super::launch::launch;
     #[pymodule_export]
     use super::module::{Module, device, disassemble};
+    #[pymodule_export]
+    use super::panics::panic;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    #[expect(clippy::unnecessary_wraps, reason = "the form that pyo3 asks for")]
+    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::panics::keep_quiet();
+        Ok(())
+    }
 }

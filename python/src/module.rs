@@ -1,9 +1,14 @@
 //! Cubins.
 
 use crate::errors::value_error;
-use oriole::Cubin;
+use crate::panics::caught;
+use oriole::{Cubin, CubinError, KernelOrigin};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyType};
+
+/// What is known of a kernel: name, types of its parameters, offsets and lines.
+type Known = (String, Vec<Option<String>>, Vec<(u64, u32)>);
 
 /// A cubin, with what its compilation knows besides: types of parameters, lines of the PTX.
 #[pyclass(frozen, module = "oriole._oriole")]
@@ -13,10 +18,26 @@ pub(crate) struct Module {
 
 #[pymethods]
 impl Module {
-    /// A cubin of whatever compiler; `ValueError` if the bytes are none.
+    /// A cubin of whatever compiler; `ValueError` if the bytes are none. `file_name` and `kernels` are what its compilation
+    /// knew of it, where it was kept ([`Module::__reduce__`]).
     #[new]
-    fn new(cubin: &[u8]) -> PyResult<Module> {
-        Ok(Module { cubin: Cubin::from_bytes(cubin).map_err(value_error)? })
+    #[pyo3(signature = (cubin, file_name = "", kernels = Vec::new()))]
+    fn new(py: Python<'_>, cubin: PyBackedBytes, file_name: &str, kernels: Vec<Known>) -> PyResult<Module> {
+        let kernels = kernels.into_iter().map(|(name, types, lines)| KernelOrigin { name, types, lines });
+        let kernels: Vec<_> = kernels.collect();
+        let cubin = done(py, || Cubin::from_bytes(&cubin[..])?.with_origin(file_name, kernels))?;
+        Ok(Module { cubin })
+    }
+
+    /// How it is pickled: by its constructor's arguments.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>, String, Vec<Known>)) {
+        let cubin = &slf.get().cubin;
+        let known = |name: &str| {
+            let types = cubin.parameters(name).unwrap_or_default().iter().map(|each| each.ty.map(str::to_owned)).collect();
+            (name.to_owned(), types, cubin.lines(name).to_vec())
+        };
+        let kernels = cubin.kernels().map(known).collect();
+        (slf.get_type(), (PyBytes::new(slf.py(), cubin.as_bytes()), cubin.file_name().to_owned(), kernels))
     }
 
     /// The file's bytes.
@@ -71,6 +92,11 @@ pub(crate) fn device<'py>(py: Python<'py>, target: &str) -> PyResult<Option<Boun
 
 /// The code of all kernels of a cubin as text; `ValueError` if the bytes are none.
 #[pyfunction]
-pub(crate) fn disassemble(cubin: &[u8]) -> PyResult<String> {
-    oriole::disassemble(cubin).map_err(value_error)
+pub(crate) fn disassemble(py: Python<'_>, cubin: PyBackedBytes) -> PyResult<String> {
+    done(py, || oriole::disassemble(&cubin))
+}
+
+/// Does `work` on a cubin, while other Python threads run.
+fn done<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, CubinError> + Send) -> PyResult<T> {
+    py.detach(|| caught(work)).map_err(|panicked| panicked.into_error(py))?.map_err(value_error)
 }

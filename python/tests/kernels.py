@@ -76,6 +76,18 @@ def stores(kind: str, register: str) -> str:
     )
 
 
+#: Each block multiplies a word by 3 and adds its number, by a load and a store that race with those of others.
+RACING = (
+    HEADER
+    + """.visible .entry racing(.param .u64 out) {
+    .reg .b64 %out; .reg .b32 %b, %v;
+    ld.param.u64 %out, [out]; mov.u32 %b, %ctaid.x;
+    ld.global.u32 %v, [%out]; mad.lo.u32 %v, %v, 3, %b; st.global.u32 [%out], %v;
+    ret;
+}
+"""
+)
+
 ENDLESS = HEADER + ".visible .entry endless() { again: bra again; }\n"
 
 TWICE_LLVM = """; A module of LLVM assembly.

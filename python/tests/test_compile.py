@@ -1,7 +1,10 @@
 """Compiling: what there is of a module, and what goes wrong."""
 
+import copy
+import pickle
 import re
 
+import numpy as np
 import pytest
 from kernels import HEADER, SAXPY, TWICE_LLVM, reduction
 
@@ -116,11 +119,57 @@ def test_settings_that_make_no_sense(settings, said: str) -> None:
         oriole.compile(SAXPY, **settings)
 
 
-def test_settings_of_wrong_types() -> None:
+@pytest.mark.parametrize(
+    ("settings", "kind", "said"),
+    [
+        ({"arch": 90}, TypeError, "arch: a str, or None is expected, not 90 .int."),
+        ({"language": 1}, TypeError, "language: a str, or None is expected, not 1 .int."),
+        ({"opt_level": "3"}, TypeError, "opt_level: an integer from 0 to 3 is expected, not '3' .str."),
+        ({"opt_level": 3.0}, TypeError, "opt_level: an integer from 0 to 3 is expected, not 3.0 .float."),
+        ({"maxrregcount": -1}, ValueError, "maxrregcount: .*not -1 .int."),
+        ({"jobs": 0}, ValueError, "jobs: an integer from 1 to .* is expected, not 0 .int."),
+        ({"verify": "no"}, TypeError, "verify: True or False is expected, not 'no' .str."),
+        ({"entries": "saxpy"}, TypeError, "entries: a list of names is expected, not 'saxpy' .str."),
+        ({"entries": [1]}, TypeError, "entries: a list of names is expected, not 1 .int."),
+        ({"disabled_passes": 1}, TypeError, "disabled_passes: a list of names is expected, not 1 .int."),
+        ({"knobs": ["contract"]}, TypeError, "knobs: a mapping of names is expected, not .'contract'. .list."),
+        ({"libraries": {"a": "text"}}, TypeError, "libraries: a: LLVM bitcode as bytes is expected, not 'text' .str."),
+        ({"timeout": "soon"}, TypeError, "timeout: a number of seconds, or None is expected, not 'soon' .str."),
+        ({"file_name": b"k" * 100}, TypeError, "file_name: a str is expected, not a bytes"),
+    ],
+)
+def test_settings_are_named_with_what_they_take(settings, kind: type, said: str) -> None:
+    with pytest.raises(kind, match=said):
+        oriole.compile(SAXPY, **settings)
+
+
+def test_sources_of_wrong_types() -> None:
     with pytest.raises(TypeError, match="source"):
         oriole.compile(7)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="entries"):
-        oriole.compile(SAXPY, entries="saxpy")
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_modules_go_from_process_to_process(protocol: int) -> None:
+    compiled = oriole.compile(SAXPY, file_name="saxpy.ptx", live=True)
+    for again in (pickle.loads(pickle.dumps(compiled, protocol)), copy.copy(compiled), copy.deepcopy(compiled)):
+        assert again.cubin == compiled.cubin and again.log == compiled.log and again.kernels == compiled.kernels
+        assert again._repr_html_() == compiled._repr_html_()
+        x = np.zeros(4, np.float32)
+        # Types of parameters and lines of the PTX come along.
+        with pytest.raises(TypeError, match=r"argument 3 of saxpy .*\.u32"):
+            oriole.launch(again, "saxpy", 1, 4, 1.0, x, x, 4.0)
+        with pytest.raises(oriole.KernelFault) as caught:
+            oriole.launch(again, "saxpy", 1, 8, 1.0, x, x, 8)
+        line = SAXPY.splitlines().index("    ld.global.f32 %v, [%x]; ld.global.f32 %w, [%y];") + 1
+        assert (caught.value.file, caught.value.line) == ("saxpy.ptx", line)
+
+
+def test_kernels_and_reports_go_from_process_to_process(saxpy: oriole.Compiled) -> None:
+    x = np.ones(4, np.float32)
+    launcher = pickle.loads(pickle.dumps(oriole.kernel(SAXPY, strict=True)))
+    report = launcher[1, 4](1.0, x, x, 4, timing=True)
+    assert (x == 2).all() and launcher.settings == {"strict": True}
+    assert pickle.loads(pickle.dumps(report)) == report
 
 
 def test_errors_have_their_places() -> None:

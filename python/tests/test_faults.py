@@ -143,6 +143,22 @@ except KeyboardInterrupt:
     assert (process.returncode, out) == (0, "interrupted\n")
 
 
+def test_faults_of_oriole_itself_are_exceptions() -> None:
+    program = """
+import oriole, oriole._oriole as compiled_half, pickle
+for message in ("first", "second"):
+    try:
+        compiled_half.panic(message)
+    except Exception as error:
+        print(type(error).__name__, message in str(error), ".rs:" in str(error), str(pickle.loads(pickle.dumps(error))) == str(error))
+assert issubclass(oriole.InternalError, RuntimeError)
+print(oriole.compile(".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .entry k() { ret; }").kernels[0].name)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.stderr == ""
+    assert ended.stdout.splitlines() == ["InternalError True True True"] * 2 + ["k"]
+
+
 def test_other_threads_run_meanwhile() -> None:
     counted, stop = [0], threading.Event()
 

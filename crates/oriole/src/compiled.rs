@@ -194,6 +194,42 @@ impl Cubin {
         self.origin.lines(kernel)
     }
 
+    /// Name of the PTX that [`Cubin::lines`] means; empty where Oriole did not compile it in this process.
+    #[cfg(feature = "simulate")]
+    pub fn file_name(&self) -> &str {
+        self.origin.file_name()
+    }
+
+    /// Tells a cubin that was kept as a file what its compilation knew of its kernels, so that launches check types and faults
+    /// name lines of the PTX as before.
+    ///
+    /// # Errors
+    /// A type is none of PTX.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oriole::{Cubin, KernelOrigin};
+    /// # let ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .f32 a) { ret; }";
+    /// let made = oriole::Compiler::builder().build()?.compile_ptx(ptx)?.cubin;
+    /// let types = made.parameters("k").ok_or("no kernel")?.iter().map(|each| each.ty.map(str::to_owned)).collect();
+    /// let kept = KernelOrigin { name: "k".to_owned(), types, lines: made.lines("k").to_vec() };
+    /// let again = Cubin::from_bytes(made.as_bytes())?.with_origin(made.file_name(), [kept])?;
+    /// assert_eq!(again.parameters("k"), made.parameters("k"));
+    /// assert_eq!(again.lines("k"), made.lines("k"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "simulate")]
+    pub fn with_origin(
+        self,
+        file_name: impl Into<String>,
+        kernels: impl IntoIterator<Item = crate::KernelOrigin>,
+    ) -> Result<Cubin, CubinError> {
+        let origin = crate::origin::Origin::of_kernels(file_name.into(), kernels);
+        let origin = origin.map_err(|word| CubinError(format!("'{word}' is no type of a parameter")))?;
+        Ok(Cubin { origin, ..self })
+    }
+
     /// The line of an instruction: of the PTX where Oriole compiled that, else of the cubin's own line table. The offset is one
     /// in the section of the function.
     #[cfg(feature = "simulate")]

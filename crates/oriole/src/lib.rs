@@ -115,7 +115,7 @@ pub use limits::{CancelToken, Limits};
 pub use llvm::{FpContract, LlvmOptions};
 pub use observer::Pass;
 #[cfg(feature = "simulate")]
-pub use origin::Parameter;
+pub use origin::{KernelOrigin, Parameter};
 #[cfg(feature = "simulate")]
 pub use simulator::{
     Dim, Fault, FaultKind, Finding, KernelLaunch, LaunchError, LaunchReport, MemoryAccess, Scalar, Simulator,

@@ -16,6 +16,17 @@ pub struct Parameter {
     pub ty: Option<&'static str>,
 }
 
+/// What a compilation knows of one kernel that the cubin does not say ([`Cubin::with_origin`](crate::Cubin::with_origin)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelOrigin {
+    /// Name of the kernel.
+    pub name: String,
+    /// By parameter: its type as [`Parameter::ty`] has it.
+    pub types: Vec<Option<String>>,
+    /// Byte offsets of instructions, ascending, and their lines of the PTX, as [`Cubin::lines`](crate::Cubin::lines) has them.
+    pub lines: Vec<(u64, u32)>,
+}
+
 /// Where a cubin came from; empty for one that was read from a file.
 #[derive(Clone, Default)]
 pub(crate) struct Origin {
@@ -39,6 +50,26 @@ impl Origin {
         }
     }
 
+    /// The same from what was kept; the wrong word if a type is none of PTX.
+    pub(crate) fn of_kernels(
+        file_name: String,
+        kernels: impl IntoIterator<Item = KernelOrigin>,
+    ) -> Result<Origin, String> {
+        let mut origin = Origin { file_name, ..Origin::default() };
+        for mut kernel in kernels {
+            let types = kernel.types.into_iter().map(|ty| ty.map(scalar_type).transpose());
+            origin.types.insert(kernel.name.clone(), types.collect::<Result<_, _>>()?);
+            kernel.lines.sort_unstable();
+            origin.lines.insert(kernel.name, kernel.lines);
+        }
+        Ok(origin)
+    }
+
+    /// Name of the PTX file; empty where it is not known.
+    pub(crate) fn file_name(&self) -> &str {
+        &self.file_name
+    }
+
     /// The type of a kernel's parameter, as PTX declares it, where that is known and no aggregate.
     pub(crate) fn parameter_type(&self, kernel: &str, index: usize) -> Option<ScalarType> {
         *self.types.get(kernel)?.get(index)?
@@ -55,4 +86,8 @@ impl Origin {
         let at = lines.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
         Some((&self.file_name, lines[at].1))
     }
+}
+
+fn scalar_type(name: String) -> Result<ScalarType, String> {
+    ScalarType::ALL.iter().find(|ty| ty.as_str() == name).copied().ok_or(name)
 }

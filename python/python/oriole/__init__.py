@@ -7,12 +7,12 @@
 
 `compile` gives a `Compiled`, `launch` a `Report`; `kernel` makes something that is launched as `k[grid, block](*args)`.
 What goes wrong is a `CompileError`, a `KernelFault` (with `LaunchTimeout` and `CheckError`), or, where an argument makes no
-sense, a `TypeError` or `ValueError`.
+sense, a `TypeError` or `ValueError`; `InternalError` where Oriole itself is at fault.
 """
 
 from ._arguments import Pointer
 from ._compile import Compiled, Kernel, Live, Parameter, compile, disassemble
-from ._errors import Access, CheckError, CompileError, Diagnostic, Finding, KernelFault, LaunchTimeout, Note
+from ._errors import Access, CheckError, CompileError, Diagnostic, Finding, InternalError, KernelFault, LaunchTimeout, Note
 from ._launch import Launcher, Report, Timing, kernel, launch
 
 __version__ = "0.1.0"
@@ -24,6 +24,7 @@ __all__ = [
     "Compiled",
     "Diagnostic",
     "Finding",
+    "InternalError",
     "Kernel",
     "KernelFault",
     "LaunchTimeout",

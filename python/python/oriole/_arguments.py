@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from dataclasses import dataclass
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, SupportsIndex, Tuple, Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._compile import Parameter
+from ._held import Held, has_native_order, hold
+from ._settings import expect
 
 #: What the compiled half of the package takes: the bytes of a value, or the number of a memory and an offset into it.
 Placed = Union[bytes, Tuple[int, int]]
@@ -21,56 +21,89 @@ _FLOATS = {4: "<f", 8: "<d"}
 #: The same of floats of two bytes, where PTX has told which.
 _HALVES = {"f16": "<e"}
 
+#: What is passed by value.
+_VALUES = (int, float, np.generic)
+
+#: What is passed by its address, in words.
+_TAKEN = "an array, a buffer or a tensor of the CPU"
+
 
 @dataclass(frozen=True)
 class Pointer:
     """An address inside of an array, as an argument of a launch: that of the byte `offset` after the array's first."""
 
-    #: What lies there; C-contiguous and writeable, as all arrays of a launch.
-    array: NDArray[Any]
+    #: What lies there: whatever `launch` takes as an array, and `bytes`.
+    array: Any
     #: Bytes; those before the array and behind its end are addresses too, where reading is a fault.
     offset: int = 0
 
 
+class _Address(NamedTuple):
+    """An argument that is an address."""
+
+    memory: Held
+    offset: int
+
+
 class Arguments:
-    """The arguments of one launch: what to give to it, and memory to write back to.
+    """The arguments of one launch, and the memory that they point into, held until the `with` block is left.
 
     An array becomes device memory for the time of the launch, and its address the argument. Arrays that share memory on the
     host, as views of one array do, share it on the device.
 
     :raises TypeError: there are too many or too few, or one is of a wrong type.
-    :raises ValueError: one is of a wrong size or does not fit, or an array cannot be written back.
+    :raises ValueError: one is of a wrong size or does not fit.
     """
 
     def __init__(self, kernel: str, parameters: Sequence[Parameter], arguments: Sequence[Any]) -> None:
         if len(arguments) != len(parameters):
             said = ", ".join(map(_said, parameters)) or "none"
             raise TypeError(f"{kernel} takes {len(parameters)} arguments ({said}), {len(arguments)} were given")
-        values: List[Union[bytes, Pointer]] = []
-        for index, (parameter, argument) in enumerate(zip(parameters, arguments)):
-            name = f"argument {index} of {kernel} ({_said(parameter)})"
-            if isinstance(argument, (np.ndarray, Pointer)):
-                values.append(_pointer(name, parameter, argument))
-            else:
-                values.append(value_bytes(name, parameter, argument))
+        self._held: List[Held] = []
+        try:
+            values = [
+                self._passed(f"argument {index} of {kernel} ({_said(parameter)})", parameter, argument)
+                for index, (parameter, argument) in enumerate(zip(parameters, arguments))
+            ]
+        except BaseException:
+            self._release()
+            raise
         self._memories = _memories(values)
         #: One for each parameter.
         self.placed: List[Placed] = [value if isinstance(value, bytes) else self._place(value) for value in values]
 
+    def __enter__(self) -> Arguments:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
     @property
-    def memories(self) -> List[Tuple[str, bytes]]:
-        """What faults call each memory, and its contents."""
-        return [(memory.name, ctypes.string_at(memory.start, memory.end - memory.start)) for memory in self._memories]
+    def memories(self) -> List[Dict[str, Any]]:
+        """The memories as the compiled half of the package takes them."""
+        return [memory.described for memory in self._memories]
 
-    def _place(self, pointer: Pointer) -> Tuple[int, int]:
-        start, end = _bounds(pointer.array)
+    def _release(self) -> None:
+        for held in self._held:
+            held.release()
+
+    def _passed(self, name: str, parameter: Parameter, argument: Any) -> Union[bytes, _Address]:
+        pointer = argument if isinstance(argument, Pointer) else Pointer(argument)
+        if pointer is argument or isinstance(argument, np.ndarray) or _is_memory(parameter, argument):
+            if not _takes_address(parameter):
+                raise TypeError(f"{name}: an array is passed by its address, which is an integer of 8 bytes")
+            expect(f"{name}: offset", "an int", pointer.offset, isinstance(pointer.offset, SupportsIndex))
+            held = hold(name, pointer.array)
+            if held is not None:
+                self._held.append(held)
+                return _Address(held, int(pointer.offset))
+            expect(f"{name}: what is pointed into", _TAKEN, pointer.array, pointer is not argument)
+        return value_bytes(name, parameter, argument)
+
+    def _place(self, address: _Address) -> Tuple[int, int]:
+        start, end = address.memory.start, address.memory.end
         number = next(at for at, memory in enumerate(self._memories) if memory.start <= start and end <= memory.end)
-        return (number, (start - self._memories[number].start + pointer.offset) % (1 << 64))
-
-    def write_back(self, contents: Sequence[bytes]) -> None:
-        """Writes to the arrays what their memory has after the launch."""
-        for memory, left in zip(self._memories, contents):
-            ctypes.memmove(memory.start, left, len(left))
+        return (number, (start - self._memories[number].start + address.offset) % (1 << 64))
 
 
 @dataclass
@@ -80,44 +113,58 @@ class _Memory:
     start: int
     end: int
     arguments: List[int]
+    #: Where parts that may be written begin and end; they may overlap.
+    writeable: List[Tuple[int, int]]
 
     @property
-    def name(self) -> str:
+    def described(self) -> Dict[str, Any]:
+        """As the compiled half of the package takes it."""
+        parts = _joined([(start - self.start, end - self.start) for start, end in self.writeable])
+        return {"name": self._name, "address": self.start, "size": self.end - self.start, "writeable": parts}
+
+    @property
+    def _name(self) -> str:
         positions = [str(position) for position in sorted(self.arguments)]
         return f"argument {positions[0]}" if len(positions) == 1 else f"arguments {' and '.join(positions)}"
 
 
-def _memories(values: Sequence[Union[bytes, Pointer]]) -> List[_Memory]:
+def _memories(values: Sequence[Union[bytes, _Address]]) -> List[_Memory]:
     """Memory for all arrays, each byte once; in the order of the first arguments that have it."""
-    arrays = [(*_bounds(value.array), index) for index, value in enumerate(values) if isinstance(value, Pointer)]
+    arrays = [(value.memory.start, value.memory.end, index, value.memory.is_writeable)
+              for index, value in enumerate(values) if isinstance(value, _Address)]
     memories: List[_Memory] = []
-    for start, end, index in sorted(arrays):
+    for start, end, index, is_writeable in sorted(arrays):
         last = memories[-1] if memories else None
-        if last and (start < last.end or (start, end) == (last.start, last.end)):
-            last.end = max(last.end, end)
-            last.arguments.append(index)
-        else:
-            memories.append(_Memory(start, end, [index]))
+        if last is None or not (start < last.end or (start, end) == (last.start, last.end)):
+            last = _Memory(start, end, [], [])
+            memories.append(last)
+        last.end = max(last.end, end)
+        last.arguments.append(index)
+        if is_writeable:
+            last.writeable.append((start, end))
     return sorted(memories, key=lambda memory: min(memory.arguments))
 
 
-def _pointer(name: str, parameter: Parameter, argument: Union[NDArray[Any], Pointer]) -> Pointer:
-    pointer = argument if isinstance(argument, Pointer) else Pointer(argument)
-    array = pointer.array
-    if parameter.size != 8 or _is_float(parameter.type):
-        raise TypeError(f"{name}: an array is passed by its address, which is an integer of 8 bytes")
-    if array.dtype.hasobject:
-        raise TypeError(f"{name}: an array of Python objects has no bytes that a kernel could read")
-    if not array.flags.c_contiguous:
-        raise ValueError(f"{name}: the array is not C-contiguous; pass numpy.ascontiguousarray of it")
-    if not array.flags.writeable:
-        raise ValueError(f"{name}: the array is read-only, but the kernel's memory is written back to it; pass a copy")
-    return pointer
+def _joined(parts: Sequence[Tuple[int, int]]) -> List[Tuple[int, int]]:
+    """Parts that begin in ascending order, those that overlap as one."""
+    joined: List[Tuple[int, int]] = []
+    for start, end in parts:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
 
 
-def _bounds(array: NDArray[Any]) -> Tuple[int, int]:
-    start: int = array.__array_interface__["data"][0]
-    return (start, start + array.nbytes)
+def _takes_address(parameter: Parameter) -> bool:
+    return parameter.size == 8 and not _is_float(parameter.type)
+
+
+def _is_memory(parameter: Parameter, argument: Any) -> bool:
+    """Whether it is passed by its address, if it has one: `bytes` are a value wherever they can be one."""
+    if not _takes_address(parameter) or isinstance(argument, _VALUES):
+        return False
+    return not isinstance(argument, bytes) or (parameter.type is not None and len(argument) != parameter.size)
 
 
 def _said(parameter: Parameter) -> str:
@@ -142,18 +189,20 @@ def value_bytes(name: str, parameter: Parameter, value: object) -> bytes:
     if isinstance(value, np.generic):
         return _of_numpy(name, parameter, value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return _sized(name, parameter, bytes(value), "bytes")
+        return _sized(name, parameter, bytes(value), type(value).__name__)
     if isinstance(value, int):
         return _of_float(name, parameter, value) if _is_float(parameter.type) else _of_int(name, parameter, value)
     if isinstance(value, float):
         return _of_float(name, parameter, value)
-    raise TypeError(f"{name}: takes a numpy array or scalar, an int, float or bool, or bytes, not {type(value).__name__}")
+    raise TypeError(f"{name}: takes {_TAKEN}, a number or bytes, not {type(value).__name__}")
 
 
 def _of_numpy(name: str, parameter: Parameter, value: np.generic) -> bytes:
     kind = value.dtype.kind
     if kind not in "biufcV":
         raise TypeError(f"{name}: a numpy.{value.dtype} is no value that a kernel takes")
+    if not has_native_order(value.dtype):
+        raise TypeError(f"{name}: the value is of dtype {value.dtype}, whose byte order is not that of kernels")
     if (kind == "f" and _is_integer(parameter.type)) or (kind in "biu" and _is_float(parameter.type)):
         raise TypeError(f"{name}: the kernel's parameter is .{parameter.type}, given was numpy.{value.dtype}")
     if kind == "f" and parameter.type == "bf16":

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
-from . import _html, _oriole, _source
+from . import _html, _oriole, _settings, _source, _threads
 from ._errors import Diagnostic
 
 #: A cubin, PTX or LLVM bitcode in memory.
 Bytes = Union[bytes, bytearray, memoryview]
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Kernel:
 
 class Compiled:
     """A compiled module. `launch` and `kernel` take it in the place of a cubin, and then know the types of parameters and
-    the lines of the PTX, which the file does not say."""
+    the lines of the PTX, which the file does not say; pickled or copied too."""
 
     def __init__(self, module: _oriole.Module, described: Mapping[str, Any]) -> None:
         """For `compile` alone."""
@@ -210,46 +212,67 @@ def compile(
     :param libraries: of LLVM IR: modules of which what is called is linked, such as libdevice, by the name in messages.
     :param timeout: seconds that it may take; looked at between passes.
     :raises CompileError: there is no cubin; `diagnostics` say where.
+    :raises InternalError: Oriole itself is at fault.
     :raises ValueError: a setting makes no sense, such as an unknown target, knob or pass.
     :raises TypeError: the source is neither text nor bytes, or a setting is of a wrong type.
     """
-    code = _source.prepared(source, language)
+    code = _source.prepared(source, _settings.taken("language", language))
     if opt_level is None:
         opt_level = 0 if debug else 3
-    if debug and opt_level > 0:
+    settings = _settings.all_taken(
+        {
+            "arch": arch,
+            "opt_level": opt_level,
+            "maxrregcount": maxrregcount,
+            "lineinfo": lineinfo,
+            "debug": debug,
+            "fmad": fmad,
+            "fast_compile": fast_compile,
+            "file_name": file_name or ("<ptx>" if isinstance(code, str) else "<llvm>"),
+            "jobs": jobs,
+            "verify": verify,
+            "relocatable": relocatable,
+            "live": live,
+            "ftz": ftz,
+            "prec_div": prec_div,
+            "prec_sqrt": prec_sqrt,
+            "timeout": timeout,
+        }
+    )
+    if settings["debug"] and settings["opt_level"] > 0:
         raise ValueError(f"debug: goes with opt_level 0, not {opt_level}")
-    if not 0 <= opt_level <= 3:
-        raise ValueError(f"opt_level: {opt_level} is none of 0, 1, 2, 3")
-    settings = {
-        "arch": arch,
-        "opt_level": opt_level,
-        "maxrregcount": maxrregcount,
-        "lineinfo": lineinfo,
-        "debug": debug,
-        "fmad": fmad,
-        "entries": _names("entries", entries or ()),
-        "knobs": [(name, _knob(value)) for name, value in (knobs or {}).items()],
-        "disabled_passes": _names("disabled_passes", disabled_passes),
-        "fast_compile": fast_compile,
-        "file_name": file_name or ("<ptx>" if isinstance(code, str) else "<llvm>"),
-        "jobs": jobs,
-        "verify": verify,
-        "relocatable": relocatable,
-        "live": live,
-        "ftz": ftz,
-        "precise_division": prec_div,
-        "precise_square_roots": prec_sqrt,
-        "libraries": [(bytes(library), name) for name, library in (libraries or {}).items()],
-        "timeout": timeout,
-    }
-    return Compiled(*_oriole.compile(code, settings))
+    settings["entries"] = _names("entries", entries or ())
+    settings["disabled_passes"] = _names("disabled_passes", disabled_passes)
+    settings["knobs"] = [(name, _knob(value)) for name, value in _pairs("knobs", knobs)]
+    settings["libraries"] = [(_library(name, library), name) for name, library in _pairs("libraries", libraries)]
+    with _threads.waiting():
+        made = _oriole.compile(code, settings)
+    return Compiled(*made)
 
 
 def _names(setting: str, names: Iterable[str]) -> List[str]:
     # A string is an iterable of strings too, but never the names that were meant.
-    if isinstance(names, str):
-        raise TypeError(f"{setting}: a list of names, not one string")
-    return list(names)
+    is_list = isinstance(names, Iterable) and not isinstance(names, (str, bytes, bytearray))
+    _settings.expect(setting, "a list of names", names, is_list)
+    listed = list(names)
+    for name in listed:
+        _settings.expect(setting, "a list of names", name, isinstance(name, str))
+    return listed
+
+
+def _pairs(setting: str, mapping: Optional[Mapping[str, _Value]]) -> Iterable[Tuple[str, _Value]]:
+    if mapping is None:
+        return ()
+    _settings.expect(setting, "a mapping of names", mapping, isinstance(mapping, Mapping))
+    for name in mapping:
+        _settings.expect(setting, "a mapping of names", name, isinstance(name, str))
+    return mapping.items()
+
+
+def _library(name: str, library: Bytes) -> bytes:
+    is_bytes = isinstance(library, (bytes, bytearray, memoryview))
+    _settings.expect(f"libraries: {name}", "LLVM bitcode as bytes", library, is_bytes)
+    return bytes(library)
 
 
 def _knob(value: object) -> str:

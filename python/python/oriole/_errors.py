@@ -110,6 +110,10 @@ class CompileError(Exception):
         return (type(self), (str(self), self._given))
 
 
+class InternalError(RuntimeError):
+    """Oriole itself is at fault: please report it. What was under way is undone; the package can be used on."""
+
+
 class KernelFault(RuntimeError):
     """A kernel stopped. The arrays are as they were before the launch. As text it has everything, in several lines."""
 

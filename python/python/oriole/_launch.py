@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union
 
-from . import _compile, _cuda, _oriole
+from . import _compile, _cuda, _oriole, _settings, _threads
 from ._arguments import Arguments
 from ._compile import Bytes, Compiled
 from ._errors import CheckError, Finding
@@ -74,16 +73,20 @@ def launch(
     strict: bool = False,
     timing: bool = False,
     check: bool = False,
+    deterministic: bool = False,
     threads: Optional[int] = None,
     timeout: Optional[float] = None,
 ) -> Report:
     """Runs a kernel on the simulator and writes its results into the arrays among the arguments.
 
-    Arrays are numpy arrays, C-contiguous and writeable: each becomes a buffer of device memory for the time of the launch, the
-    kernel gets the address, and when it has ended the array gets what is in the buffer. Arrays that share memory, as views of one do, share it there too. Numbers are passed by value: Python's
-    in the size of the parameter, numpy's in their own, which must be the parameter's. Aggregates are passed as `bytes`.
+    Arrays are numpy's, tensors of PyTorch on the CPU, what gives its memory by DLPack, and buffers such as `bytearray` and
+    `array.array`; C-contiguous. Each becomes a buffer of device memory for the time of the launch, the kernel gets the address,
+    and when it has ended the array gets what is in the buffer; until then it cannot be resized. Arrays that share memory, as
+    views of one do, share it there too. Read-only ones are read: a kernel that writes to one is an error. Numbers are passed
+    by value: Python's in the size of the parameter, numpy's in their own, which must be the parameter's. Aggregates are passed
+    as `bytes`.
 
-    Ctrl-C ends a launch. Other Python threads run meanwhile.
+    Ctrl-C ends a launch, on other threads than the main one too. Other Python threads run meanwhile.
 
     :param module: what `compile` gave, or a cubin of whatever compiler; of the latter only sizes of parameters are known,
         and a Python float is an f32 where the parameter has 4 bytes and an f64 where it has 8.
@@ -98,33 +101,38 @@ def launch(
     :param timing: estimate cycles too (`Report.timing`).
     :param check: look for races in shared memory, reads of what was never written, and accesses outside of variables.
         Accesses outside of all arrays are faults always.
+    :param deterministic: one order of all accesses to memory, so that blocks that race give the same in every launch: they
+        run on one host thread.
     :param threads: host threads that run blocks side by side; else as many as the host has cores.
     :param timeout: seconds that the launch may take on the host.
     :raises KernelFault: the kernel stopped: `LaunchTimeout` by the timeout, `CheckError` by `check`. The arrays are as they
         were before.
     :raises TypeError: arguments are too many, too few or of wrong types.
-    :raises ValueError: an argument does not fit its parameter; the launch is impossible; there is no such kernel; or the
-        bytes are no cubin.
+    :raises ValueError: an argument does not fit its parameter, or is read-only and was written to; the launch is impossible;
+        there is no such kernel; or the bytes are no cubin.
+    :raises InternalError: Oriole itself is at fault.
     """
     loaded = _module(module)
-    arguments = Arguments(entry, _compile.parameters(loaded, entry), args)
-    settings = {
-        "entry": entry,
-        "grid": _sizes("grid", grid),
-        "block": _sizes("block", block),
-        "cluster": None if cluster is None else _sizes("cluster", cluster),
-        "shared": _word("shared", shared),
-        "strict": strict,
-        "timing": timing,
-        "check": check,
-        "threads": threads,
-        "timeout": timeout,
-    }
-    fields, contents = _oriole.launch(loaded, arguments.memories, arguments.placed, settings)
+    settings = _settings.all_taken(
+        {
+            "entry": entry,
+            "shared": shared,
+            "strict": strict,
+            "timing": timing,
+            "check": check,
+            "deterministic": deterministic,
+            "threads": threads,
+            "timeout": timeout,
+        }
+    )
+    settings["grid"] = _sizes("grid", grid)
+    settings["block"] = _sizes("block", block)
+    settings["cluster"] = None if cluster is None else _sizes("cluster", cluster)
+    with Arguments(entry, _compile.parameters(loaded, entry), args) as arguments, _threads.waiting():
+        fields = _oriole.launch(loaded, arguments.memories, arguments.placed, settings)
     findings = tuple(Finding._of(finding) for finding in fields["findings"])
     if any(finding.is_error for finding in findings):
         raise CheckError(entry, fields["printed"], findings)
-    arguments.write_back(contents)
     estimate = None if fields["timing"] is None else Timing(**fields["timing"])
     return Report(**{**fields, "timing": estimate, "findings": findings})
 
@@ -138,18 +146,11 @@ def _module(module: Union[Compiled, Bytes]) -> _oriole.Module:
 
 
 def _sizes(name: str, sizes: Dim) -> Tuple[int, int, int]:
-    listed = [sizes] if isinstance(sizes, SupportsIndex) else list(sizes)
+    listed = list(sizes) if isinstance(sizes, Sequence) or getattr(sizes, "shape", ()) else [sizes]
     if not 1 <= len(listed) <= 3:
         raise ValueError(f"{name}: one size, two or three, not {len(listed)}")
-    x, y, z = [*(_word(name, size) for size in listed), 1, 1][:3]
+    x, y, z = [*(_settings.size(name, size) for size in listed), 1, 1][:3]
     return (x, y, z)
-
-
-def _word(name: str, value: SupportsIndex) -> int:
-    number = operator.index(value)
-    if not 0 <= number < 1 << 32:
-        raise ValueError(f"{name}: {number} is no number of 32 bits")
-    return number
 
 
 class Launcher:
@@ -210,8 +211,8 @@ def kernel(source: Union[str, Path], entry: Optional[str] = None, arch: str = "s
         itself. Of `.cu` nvcc or clang++ makes PTX first: the one that `ORIOLE_CUDA_COMPILER` names, or that is on the path.
     :param entry: the kernel, as C++ or PTX calls it; may be left out where the module has but one.
     :param arch: target.
-    :param settings: keywords of `launch` (`strict`, `timing`, `check`, `threads`, `timeout`, `cluster`, `shared`) for its
-        launches; all others are those of `compile`.
+    :param settings: keywords of `launch` (`strict`, `timing`, `check`, `deterministic`, `threads`, `timeout`, `cluster`, `shared`)
+        for its launches; all others are those of `compile`.
     :raises ValueError: there is no such kernel, or several and none is named.
     :raises OSError: the file cannot be read, or there is no compiler for it.
     :raises CompileError: there is no cubin.
@@ -238,7 +239,7 @@ def _entry(names: Sequence[str], wanted: Optional[str]) -> str:
     return mangled[0] if wanted not in names and len(mangled) == 1 else wanted
 
 
-_LAUNCH_SETTINGS = frozenset({"shared", "cluster", "strict", "timing", "check", "threads", "timeout"})
+_LAUNCH_SETTINGS = frozenset({"shared", "cluster", "strict", "timing", "check", "deterministic", "threads", "timeout"})
 
 
 def _is_path(source: Union[str, Path]) -> bool:

@@ -1,0 +1,164 @@
+"""Ctrl-C, the end of the program, and forks, with compilations and launches on several threads."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from typing import Tuple
+
+import pytest
+from kernels import ENDLESS, SAXPY
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
+
+BEGIN = f"""
+import concurrent.futures, os, sys, threading, time
+import oriole
+compiled = oriole.compile({ENDLESS!r})
+
+def launch(*_):
+    oriole.launch(compiled, "endless", 1, 32)
+
+def tell():
+    threading.Timer(0.2, lambda: print("running", flush=True)).start()
+"""
+
+#: Programs that wait for launches which do not end, by what they show.
+WAITING = {
+    "a pool that is left": """
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    tell()
+    list(pool.map(launch, range(50)))
+""",
+    "a pool that is not": """
+pool = concurrent.futures.ThreadPoolExecutor(2)
+futures = [pool.submit(launch) for _ in range(50)]
+tell()
+futures[0].result()
+""",
+    "a pool that is left by an exit": """
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    tell()
+    try:
+        pool.submit(launch).result()
+    except KeyboardInterrupt:
+        sys.exit(130)
+""",
+    "a thread": """
+thread = threading.Thread(target=launch)
+thread.start()
+tell()
+thread.join()
+""",
+    "an event loop": """
+import asyncio
+async def work():
+    tell()
+    await asyncio.gather(*[asyncio.to_thread(launch) for _ in range(3)])
+asyncio.run(work())
+""",
+    "the main thread": """
+tell()
+launch()
+""",
+}
+
+
+def interrupted(program: str, delay: float = 0.0, limit: float = 20.0) -> Tuple[int, str, float]:
+    """The status of a program that is told Ctrl-C once it runs, its standard error, and how long it took to end then."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", BEGIN + program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "running\n"
+        time.sleep(delay)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=limit)
+        return process.returncode, said, time.monotonic() - begin
+    finally:
+        process.kill()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="threads cannot see what the main one handles")
+@pytest.mark.parametrize("name", WAITING)
+def test_ctrl_c_ends_the_program(name: str) -> None:
+    status, said, took = interrupted(WAITING[name])
+    assert status in (-signal.SIGINT, 1, 130), said
+    assert "KeyboardInterrupt" in said or status == 130
+    assert took < 10, said
+
+
+def test_ctrl_c_at_any_moment() -> None:
+    seed = random.randrange(1 << 32)
+    moments = random.Random(seed)
+    program = f"""
+print("running", flush=True)
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    for kind in pool.map(lambda at: launch() if at % 2 else [oriole.compile({SAXPY!r}) for _ in range(9)], range(50)):
+        pass
+"""
+    for _ in range(200 if os.environ.get("ORIOLE_THOROUGH") else 4):
+        delay = moments.uniform(0, 0.3)
+        status, said, took = interrupted(program, delay)
+        assert status in (-signal.SIGINT, 1) and took < 10, (seed, delay, status, said)
+
+
+def ended(program: str, limit: float = 30.0) -> Tuple[int, str, str]:
+    done = subprocess.run([sys.executable, "-c", BEGIN + program], capture_output=True, text=True, timeout=limit)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_threads_that_nobody_waits_for_do_not_disturb_the_end() -> None:
+    program = """
+for _ in range(3):
+    threading.Thread(target=launch, daemon=True).start()
+time.sleep(0.2)
+"""
+    assert ended(program) == (0, "", "")
+
+
+def test_the_end_of_a_program_waits_for_launches_as_for_all_threads() -> None:
+    program = """
+def launch_for_a_while():
+    try:
+        oriole.launch(compiled, "endless", 1, 32, timeout=0.5)
+    except oriole.LaunchTimeout:
+        print("all of its time", flush=True)
+pool = concurrent.futures.ThreadPoolExecutor(1)
+pool.submit(launch_for_a_while)
+"""
+    assert ended(program) == (0, "all of its time\n", "")
+
+
+def test_the_main_thread_launches_at_the_end() -> None:
+    program = """
+import atexit
+def last():
+    try:
+        oriole.launch(compiled, "endless", 1, 32, timeout=0.1)
+    except oriole.LaunchTimeout:
+        print("all of its time", flush=True)
+atexit.register(last)
+"""
+    assert ended(program) == (0, "all of its time\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_compiles_and_launches() -> None:
+    program = """
+threading.Thread(target=launch, daemon=True).start()
+time.sleep(0.2)
+child = os.fork()
+if not child:
+    begin = time.monotonic()
+    try:
+        oriole.launch(compiled, "endless", 1, 32, timeout=0.1)
+    except oriole.LaunchTimeout:
+        sys.exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+    status, _, said = ended(program)
+    assert status == 0, said
