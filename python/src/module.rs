@@ -33,7 +33,8 @@ impl Module {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>, String, Vec<Known>)) {
         let cubin = &slf.get().cubin;
         let known = |name: &str| {
-            let types = cubin.parameters(name).unwrap_or_default().iter().map(|each| each.ty.map(str::to_owned)).collect();
+            let types =
+                cubin.parameters(name).unwrap_or_default().iter().map(|each| each.ty.map(str::to_owned)).collect();
             (name.to_owned(), types, cubin.lines(name).to_vec())
         };
         let kernels = cubin.kernels().map(known).collect();

@@ -61,7 +61,7 @@ def _of_array(name: str, array: NDArray[Any]) -> Held:
         raise TypeError(f"{name}: an array of Python objects has no bytes that a kernel could read")
     if not has_native_order(array.dtype):
         raise TypeError(
-            f"{name}: the array is of dtype {array.dtype.str}, whose byte order is not that of kernels; "
+            f"{name}: the array is of dtype {array.dtype}, whose byte order is not that of kernels; "
             "pass array.astype(array.dtype.newbyteorder('<'))"
         )
     if not array.flags.c_contiguous:

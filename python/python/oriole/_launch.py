@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union
 
+import numpy as np
+
 from . import _compile, _cuda, _oriole, _settings, _threads
 from ._arguments import Arguments
 from ._compile import Bytes, Compiled
@@ -146,7 +148,8 @@ def _module(module: Union[Compiled, Bytes]) -> _oriole.Module:
 
 
 def _sizes(name: str, sizes: Dim) -> Tuple[int, int, int]:
-    listed = list(sizes) if isinstance(sizes, Sequence) or getattr(sizes, "shape", ()) else [sizes]
+    # Arrays of numpy are no sequences, but for one of a single number.
+    listed: Sequence[Any] = list(sizes) if isinstance(sizes, Sequence) or np.ndim(sizes) else [sizes]
     if not 1 <= len(listed) <= 3:
         raise ValueError(f"{name}: one size, two or three, not {len(listed)}")
     x, y, z = [*(_settings.size(name, size) for size in listed), 1, 1][:3]

@@ -61,7 +61,7 @@ def _handled(thread: Optional[int]) -> Optional[BaseException]:
     """The exception that a thread is handling, in an `except` or `finally` block or on its way out of a `with` block."""
     if sys.version_info < (3, 10):
         return None
-    handled = sys._current_exceptions().get(thread)
+    handled = None if thread is None else sys._current_exceptions().get(thread)
     return handled[1] if isinstance(handled, tuple) else handled
 
 
