@@ -137,6 +137,7 @@ fn registers_and_barriers_stay_in_what_is_declared() {
     assert_eq!(found(&meet("BAR.SYNC 0x1, 0x40")), []);
     assert_eq!(found(&meet("BAR.SYNC 0x1, 0x60")), [(Kind::Barrier, None, 0)]);
     assert_eq!(found(&[("BAR.SYNC 0x1, 0x21", "5"), EXIT]), [(Kind::Barrier, None, 0)]);
+    assert_eq!(found(&[("BAR.SYNC 0x2, 0x20", "5"), EXIT]), [(Kind::Barrier, None, 0)]);
 }
 
 #[test]

@@ -45,10 +45,13 @@ pub(crate) fn report_on(target: Target, arch: Arch, lines: &[Line], inner: Optio
     check(&cubin(target, arch, lines, inner), &[]).expect("a known target")
 }
 
+/// Barriers that the kernel says it uses.
+const BARRIERS: u32 = 2;
+
 /// A cubin with such a kernel.
 pub(crate) fn cubin(target: Target, arch: Arch, lines: &[Line], inner: Option<u32>) -> Cubin {
     let code = code(lines, arch);
-    let mut kernel = FunctionSpec::kernel("k", code.clone(), 32);
+    let mut kernel = FunctionSpec { barriers: BARRIERS, ..FunctionSpec::kernel("k", code.clone(), 32) };
     kernel.inner_functions.extend(inner.map(|line| {
         let (offset, size) = (16 * line, code.len() as u32 - 16 * line);
         InnerFunctionSpec { name: "$k$f".into(), offset, size, frame_size: 0 }
