@@ -11,7 +11,7 @@ pub struct Control<'a> {
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
-static ALONE: Workers = Workers::ALONE;
+static ALONE: Workers = Workers::alone();
 
 impl Default for Control<'_> {
     /// On the caller's thread, to its end.

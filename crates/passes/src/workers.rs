@@ -21,12 +21,14 @@ pub struct Workers {
 
 impl Workers {
     /// The caller's own thread.
-    pub const ALONE: Workers = Workers { threads: 1, pool: OnceLock::new() };
+    pub const fn alone() -> Workers {
+        Workers { threads: 1, pool: OnceLock::new() }
+    }
 
     /// So many threads, [`MOST_WORKERS`] at most, which start when there is work for them; with 1, and where the system gives
     /// none, the caller's own does it.
     pub fn new(jobs: usize) -> Workers {
-        Workers { threads: jobs.clamp(1, MOST_WORKERS), ..Workers::ALONE }
+        Workers { threads: jobs.clamp(1, MOST_WORKERS), ..Workers::alone() }
     }
 
     /// How many threads are wanted.

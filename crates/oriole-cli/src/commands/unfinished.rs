@@ -32,8 +32,9 @@ struct Part {
 }
 
 impl Part {
-    const EMPTY: Part =
-        Part { names: [const { AtomicPtr::new(ptr::null_mut()) }; PART], next: AtomicPtr::new(ptr::null_mut()) };
+    const fn empty() -> Part {
+        Part { names: [const { AtomicPtr::new(ptr::null_mut()) }; PART], next: AtomicPtr::new(ptr::null_mut()) }
+    }
 
     /// The next part, which is made where there is none.
     fn next(&self) -> &'static Part {
@@ -42,7 +43,7 @@ impl Part {
         if let Some(next) = unsafe { next.as_ref() } {
             return next;
         }
-        let new = Box::into_raw(Box::new(Part::EMPTY));
+        let new = Box::into_raw(Box::new(Part::empty()));
         match self.next.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: it was just leaked, and nothing takes it out.
             Ok(_) => unsafe { &*new },
@@ -57,7 +58,7 @@ impl Part {
     }
 }
 
-static TABLE: Part = Part::EMPTY;
+static TABLE: Part = Part::empty();
 /// A handler is at work: no file is made any more.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 /// Threads that are making a file.
