@@ -29,7 +29,7 @@ SELECTION = [
     ("parts_of_coalesced", "sums_unsigned", "sm_80", "sm_80, sm_90, sm_120"),
     ("branches", "votes", "sm_120a", "sm_120a"),
     ("loop", "sums_int", "sm_80", "sm_80, sm_100"),
-    ("tile_64", "sums_unsigned", "sm_80", "sm_80, sm_90"),
+    ("tile_64", "sums_unsigned", "sm_75", "sm_75, sm_80, sm_90, sm_100, sm_120"),
 ]
 
 
@@ -53,13 +53,18 @@ def called(*words, **more):
     return ended.stdout if ended.returncode else ""
 
 
-def compiled(cuda, kind, target, folder):
-    """PTX of a kind, and ptxas's cubins by level."""
+def by_nvrtc(cuda, kind, target, folder):
+    """The PTX of a kind, if it is not there yet; what is wrong, or nothing."""
     ptx = folder / f"{kind}.{target}.ptx"
     compute = target.replace("sm_", "compute_")
     nvrtc = [sys.executable, SHARED / "tools/nvrtc.py", HERE / "groups.cu", "-o", ptx, "-arch", compute, "-D", f"KIND={kind}",
              "-I", HERE, "-I", cuda / "include/cccl", "-std=c++17", "-default-device", "-w"]
-    error = "" if ptx.exists() else called(*nvrtc, env={**os.environ, "ORACLE": str(cuda / "bin")})
+    return ptx, "" if ptx.exists() else called(*nvrtc, env={**os.environ, "ORACLE": str(cuda / "bin")})
+
+
+def compiled(cuda, kind, target, folder):
+    """PTX of a kind, and ptxas's cubins by level."""
+    ptx, error = by_nvrtc(cuda, kind, target, folder)
     programs = {"ours": ptx.name}
     for level in (0, 3):
         cubin = ptx.with_suffix(f".O{level}.cubin")
@@ -94,11 +99,17 @@ args = ["in:words.bin", "in:longs.bin", {{ out = "u8[{len(right)}]", expect = "{
     return path
 
 
+def has_room(kind, target):
+    """Whether our engines have what the headers need: from sm_80 on groups of several warps use the part of shared memory that the system
+    keeps, of which there is none on sm_80 to sm_89 (docs/interp.md)."""
+    return not (model.wide(kind) and 80 <= int(re.sub(r"\D", "", target)) < 90)
+
+
 def measure(options, cuda, folder):
     """All kinds on all targets; how many targets are wrong."""
-    kinds, failed = [kind for kind in model.KINDS if re.search(options.only, kind)], 0
+    chosen, failed = [kind for kind in model.KINDS if re.search(options.only, kind)], 0
     for target in options.targets.split(","):
-        programs = {}
+        programs, kinds = {}, [kind for kind in chosen if has_room(kind, target)]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for kind, (error, made) in zip(kinds, pool.map(lambda kind: compiled(cuda, kind, target, folder), kinds)):
                 if error:
@@ -114,9 +125,15 @@ def measure(options, cuda, folder):
 
 
 def kernel_alone(ptx, kernel):
-    """The module with this entry, and without the others."""
+    """The module with this entry, without the others and without constants that nothing reads."""
     parts = re.split(r"(?m)^(?=\s*(?:// \.globl|\.visible \.entry))", ptx)
-    return "".join(part for part in parts if not re.match(r"\s*(// \.globl|\.visible \.entry)", part) or re.match(rf"\s*(// \.globl\s+{kernel}\s|\.visible \.entry {kernel}\()", part))
+    wanted = re.compile(rf"\s*(// \.globl\s+{kernel}\s|\.visible \.entry {kernel}\()")
+    ptx = "".join(part for part in parts if not re.match(r"\s*(// \.globl|\.visible \.entry)", part) or wanted.match(part))
+    ptx = re.sub(r"(?m)^\s*//.*\n|^\s*\n", "", ptx)
+    names = re.findall(r"[\w$]+", ptx)
+    once = {name for name in set(names) if names.count(name) == 1 and name.startswith("_Z") or name == "THREADS"}
+    constant = re.compile(r"(?m)^\.global .*?([\w$]+)(\[\d*\])?( = .*)?;\n")
+    return constant.sub(lambda found: "" if found[1] in once else found[0], ptx)
 
 
 def words_of(data):
@@ -142,11 +159,10 @@ def head(kind, kernel, targets):
 def select(options, cuda, folder):
     """Writes the selection."""
     for kind, kernel, target, targets in SELECTION:
-        error, _ = compiled(cuda, kind, target, folder)
+        path, error = by_nvrtc(cuda, kind, target, folder)
         if error:
             sys.exit(error)
-        ptx = kernel_alone((folder / f"{kind}.{target}.ptx").read_text(), kernel)
-        ptx = re.sub(r"\A(//.*\n|\s*\n)*", "", ptx)
+        ptx = kernel_alone(path.read_text(), kernel)
         name = f"groups_{kind}_{kernel}_{target.removeprefix('sm_')}.ptx"
         pathlib.Path(options.selection, name).write_text(head(kind, kernel, targets) + ptx)
     return 0
