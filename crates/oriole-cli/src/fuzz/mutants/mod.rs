@@ -84,11 +84,13 @@ struct Mutant {
     halves: bool,
     /// It is for a launch with twice as many threads.
     doubled: bool,
+    /// What odd threads write is each engine's own.
+    open: bool,
 }
 
 impl Mutant {
     fn of(module: Module, note: String) -> Mutant {
-        Mutant { defined: places::defined(&module), module, note, halves: false, doubled: false }
+        Mutant { defined: places::defined(&module), module, note, halves: false, doubled: false, open: false }
     }
 }
 
@@ -150,7 +152,8 @@ impl Mutants {
         let mut halved = Err("nothing in it takes a guard".to_owned());
         for (mutant, &target) in mutants.iter().zip(targets.iter().cycle()) {
             let (plan, races) = (seed.plan_of(mutant.doubled), self.change != Change::Guards);
-            let judge = judge::Judge { target, levels: &self.levels, plan, races, number };
+            let own = if mutant.open { seed.own_bytes } else { 0 };
+            let judge = judge::Judge { target, levels: &self.levels, plan, races, number, own };
             let verdict = judge.verdict(mutant);
             tally.modules.fetch_add(1, Ordering::Relaxed);
             tally.taken.fetch_add(u64::from(verdict.taken), Ordering::Relaxed);

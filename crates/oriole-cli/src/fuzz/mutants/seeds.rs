@@ -5,7 +5,8 @@ use crate::fuzz::buffers::{Argument, Buffer, Element, Fill};
 use crate::fuzz::case::Case;
 use crate::fuzz::sides::Plan;
 use oriole_cubin::Target;
-use oriole_ptx::ast::{Instruction, Module};
+use oriole_ptx::ast::{AddressBase, Instruction, Module, Operand, Sym};
+use std::collections::BTreeSet;
 
 /// A module that is right.
 #[derive(Clone, Debug)]
@@ -16,12 +17,16 @@ pub struct Seed {
     pub plan: Option<Plan>,
     /// The same with twice as many threads, where threads have their own places in its buffers.
     pub(super) doubled: Option<Plan>,
+    /// Bytes that a thread has of the last argument of a form's launch.
+    pub(super) own_bytes: usize,
     /// Targets that it is for.
     pub targets: Vec<Target>,
     /// The tree.
     pub(super) module: Module,
     /// Numbers of the instructions that it is there for: the others bring operands and take results.
     pub(super) focus: Vec<usize>,
+    /// The form names them; else they are all those that may be changed.
+    pub(super) chosen: bool,
 }
 
 /// Targets of files that name none, where they may be newer than the file's own.
@@ -48,7 +53,7 @@ impl Seed {
         }
         let focus = (0..instructions(&module).len()).collect();
         let plan = case.map(|case| case.plan);
-        Ok(Seed { name: name.to_owned(), plan, doubled: None, targets, module, focus })
+        Ok(Seed { name: name.to_owned(), plan, doubled: None, own_bytes: 0, targets, module, focus, chosen: false })
     }
 
     /// The forms of a file of the corpus: a line of JSON each. Those whose results depend on their input alone are run.
@@ -99,13 +104,14 @@ fn form(line: &str) -> Result<Seed, String> {
     let module = oriole_ptx::load(&text).map_err(|errors| format!("{}: {}", form.id, errors[0].message))?;
     let launch = |threads: usize| form.deterministic.then(|| form.plan(threads));
     let (plan, doubled) = (launch(form.threads), launch(2 * form.threads));
-    let focus = meant(&module, &form.id);
-    Ok(Seed { name: form.id, plan, doubled, targets, module, focus })
+    let (focus, chosen) = meant(&module, &form.id);
+    let own_bytes = form.out_bytes;
+    Ok(Seed { name: form.id, plan, doubled, own_bytes, targets, module, focus, chosen })
 }
 
 /// The instructions that a form is there for: those that its name begins with, or whose opcode it begins with; all where it is there for
-/// a variable or a directive.
-fn meant(module: &Module, id: &str) -> Vec<usize> {
+/// a variable or a directive. And whether the name chooses them.
+fn meant(module: &Module, id: &str) -> (Vec<usize>, bool) {
     let words = id.split(['+', '#', ' ']).next().unwrap_or_default();
     let all = instructions(module);
     let spelt = |instruction: &Instruction| {
@@ -116,7 +122,38 @@ fn meant(module: &Module, id: &str) -> Vec<usize> {
     let exactly: Vec<usize> = those(&|instruction| spelt(instruction).is_some_and(|text| text == words));
     let opcode = words.split('.').next().unwrap_or_default();
     let by_opcode: Vec<usize> = those(&|instruction| instruction.opcode.as_str() == opcode);
-    [exactly, by_opcode].into_iter().find(|found| !found.is_empty()).unwrap_or_else(|| those(&|_| true))
+    let chosen = [exactly, by_opcode].into_iter().find(|found| !found.is_empty());
+    match chosen {
+        Some(chosen) => (chosen, true),
+        None => {
+            let addresses = addresses(&all);
+            let is_address =
+                |instruction: &Instruction| result(instruction).is_some_and(|result| addresses.contains(&result));
+            (those(&|instruction| !is_address(instruction)), false)
+        }
+    }
+}
+
+/// The registers that addresses are made of. What writes them must run: where other addresses lead to is each engine's own affair.
+fn addresses(all: &[&Instruction]) -> BTreeSet<Sym> {
+    let mut made = BTreeSet::new();
+    for instruction in all.iter().rev() {
+        let bases = instruction.operands.iter().filter_map(Operand::address).filter_map(|address| match address.base {
+            AddressBase::Name(name) | AddressBase::Element(name, _) => Some(name.sym),
+            AddressBase::Item(_, index) => Some(index?.sym),
+            AddressBase::Absolute => None,
+        });
+        made.extend(bases);
+        if result(instruction).is_some_and(|result| made.contains(&result)) {
+            made.extend(instruction.operands.iter().skip(1).filter_map(|operand| Some(operand.name()?.sym)));
+        }
+    }
+    made
+}
+
+/// The register that an instruction writes, or the first thing that it names.
+fn result(instruction: &Instruction) -> Option<Sym> {
+    Some(instruction.operands.first()?.name()?.sym)
 }
 
 /// A module as text, for a target.
