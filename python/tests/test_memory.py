@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import ENDLESS, HEADER, SAXPY, TWICE_LLVM, reduction
+from kernels import ENDLESS, HEADER, SAXPY, TWICE_LLVM
 
 import oriole
 
@@ -242,10 +242,13 @@ def test_other_threads_run_while_memory_is_copied(saxpy: oriole.Compiled) -> Non
     assert max(waits) < took / 2, (max(waits), took)
 
 
+#: A module of twenty kernels.
+LARGE = SAXPY + "".join(SAXPY[len(HEADER) :].replace("saxpy", f"saxpy{index}") for index in range(19))
+
 #: What is done again and again, by name; `count` times each.
 REPEATED = f"""
 import gc, sys, numpy as np, oriole
-SAXPY, REDUCTION, LLVM = {SAXPY!r}, {reduction()!r}, {TWICE_LLVM!r}
+SAXPY, LARGE, LLVM = {SAXPY!r}, {LARGE!r}, {TWICE_LLVM!r}
 saxpy = oriole.compile(SAXPY)
 x, y = np.zeros(4096, np.float32), np.zeros(4096, np.float32)
 
@@ -263,7 +266,7 @@ def faulty():
 
 WORK = {{
     "compile": lambda: oriole.compile(SAXPY),
-    "large": lambda: oriole.compile(REDUCTION + "\n".join(SAXPY.split("\n")[3:])),
+    "large": lambda: oriole.compile(LARGE),
     "llvm": lambda: oriole.compile(LLVM),
     "refused": refused,
     "launch": lambda: oriole.launch(saxpy, "saxpy", 16, 256, 1.0, x, y, 4096),
@@ -290,7 +293,7 @@ print((pages() - before) * 4096)
 @pytest.mark.parametrize("name", ["compile", "large", "llvm", "refused", "launch", "buffers", "faulty"])
 def test_memory_is_flat(name: str) -> None:
     thorough = bool(os.environ.get("ORIOLE_THOROUGH"))
-    count = 10_000 if thorough else 400
+    count = 10_000 if thorough else 100 if name == "large" else 400
     ended = subprocess.run([sys.executable, "-c", REPEATED, name, str(count)], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     # One kilobyte each would be 10 MB; what the allocator keeps for its threads is less.
