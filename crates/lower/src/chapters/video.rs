@@ -287,7 +287,9 @@ fn scalar(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         // Sums and saturated shifts have 32 bits, which are taken as signed.
         value = widened(cx, value.lo, true)?;
     }
-    let Some(c) = inst.operands.get(3) else {
+    // With neither a second operation nor a part of d to be written c takes no part, as in ptxas's code.
+    let counts = part.is_some() || [Word::Add, Word::Min, Word::Max].into_iter().any(|word| inst.has(word));
+    let Some(c) = inst.operands.get(3).filter(|_| counts) else {
         let d = destinations::dst(cx, &d)?;
         return ops::mov(cx, d, value.lo);
     };
