@@ -82,7 +82,10 @@ def interrupted(program: str, delay: float = 0.0, limit: float = 20.0) -> Tuple[
         process.kill()
 
 
-@pytest.mark.skipif(sys.version_info < (3, 10), reason="threads cannot see what the main one handles")
+sees_interrupts = pytest.mark.skipif(sys.version_info < (3, 10), reason="threads cannot see what the main one handles")
+
+
+@sees_interrupts
 @pytest.mark.parametrize("name", WAITING)
 def test_ctrl_c_ends_the_program(name: str) -> None:
     status, said, took = interrupted(WAITING[name])
@@ -91,6 +94,7 @@ def test_ctrl_c_ends_the_program(name: str) -> None:
     assert took < 10, said
 
 
+@sees_interrupts
 def test_ctrl_c_at_any_moment() -> None:
     seed = random.randrange(1 << 32)
     moments = random.Random(seed)

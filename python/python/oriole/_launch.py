@@ -148,8 +148,9 @@ def _module(module: Union[Compiled, Bytes]) -> _oriole.Module:
 
 
 def _sizes(name: str, sizes: Dim) -> Tuple[int, int, int]:
-    # Arrays of numpy are no sequences, but for one of a single number.
-    listed: Sequence[Any] = list(sizes) if isinstance(sizes, Sequence) or np.ndim(sizes) else [sizes]
+    given: Any = sizes
+    # Arrays of numpy are no `Sequence`.
+    listed = list(given) if isinstance(given, Sequence) or np.ndim(given) else [given]
     if not 1 <= len(listed) <= 3:
         raise ValueError(f"{name}: one size, two or three, not {len(listed)}")
     x, y, z = [*(_settings.size(name, size) for size in listed), 1, 1][:3]
