@@ -27,7 +27,6 @@ mod _oriole {
     use pyo3::prelude::*;
 
     #[pymodule_init]
-    #[expect(clippy::unnecessary_wraps, reason = "the form that pyo3 asks for")]
     fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
         super::panics::keep_quiet();
         Ok(())

@@ -296,5 +296,5 @@ def test_memory_is_flat(name: str) -> None:
     count = 10_000 if thorough else 100 if name == "large" else 400
     ended = subprocess.run([sys.executable, "-c", REPEATED, name, str(count)], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-    # One kilobyte each would be 10 MB; what the allocator keeps for its threads is less.
-    assert int(ended.stdout) < (4 << 20 if thorough else 3 << 20), f"{int(ended.stdout)} bytes in {count} times"
+    # What the allocator keeps for threads goes up and down by 4 MB; one kilobyte lost each time would be 10 MB in a full run.
+    assert int(ended.stdout) < 8 << 20, f"{int(ended.stdout)} bytes in {count} times"
