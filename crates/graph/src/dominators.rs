@@ -19,6 +19,8 @@ pub struct DomTree<N: Node> {
     span: SecondaryMap<N, (u32, u32)>,
     preorder: Vec<N>,
     roots: Vec<N>,
+    /// Of post-dominators: nodes from which no path leads to an end.
+    endless: SecondaryMap<N, bool>,
 }
 
 /// A depth-first walk: nodes in the order in which they are met, behind a root that stands before all.
@@ -95,6 +97,7 @@ impl<N: Node> DomTree<N> {
         for &node in flow.rpo().iter().filter(|node| ends[node.index()]) {
             walk.from(node, back);
         }
+        let with_end = walk.nodes.len();
         for &node in flow.rpo().iter().rev() {
             if walk.number[node.index()] == 0 {
                 ends[node.index()] = true;
@@ -103,7 +106,9 @@ impl<N: Node> DomTree<N> {
         }
         let reachable = |node: &N| flow.is_reachable(*node);
         let order: Vec<N> = walk.order.iter().rev().copied().filter(reachable).collect();
-        DomTree::build(&walk, &order, |node| flow.succs(node), |node| ends[node.index()])
+        let mut tree = DomTree::build(&walk, &order, |node| flow.succs(node), |node| ends[node.index()]);
+        walk.nodes[with_end..].iter().for_each(|node| tree.endless[*node] = true);
+        tree
     }
 
     /// `before`: what may come before a node in the direction of the walk; `first`: whether the root may.
@@ -117,6 +122,7 @@ impl<N: Node> DomTree<N> {
             idom: SecondaryMap::new(),
             span: SecondaryMap::with_default((NONE, 0)),
             preorder: order.to_vec(),
+            endless: SecondaryMap::new(),
             roots: Vec::new(),
         };
         let mut below = vec![1u32; up.len()];
@@ -140,6 +146,11 @@ impl<N: Node> DomTree<N> {
             }
         }
         tree
+    }
+
+    /// Of post-dominators: no path leads from the node to an end, so that where paths meet is only as if there were one.
+    pub fn is_endless(&self, node: N) -> bool {
+        self.endless[node]
     }
 
     /// The closest strict (post-)dominator; `None` for roots and nodes outside the tree.
@@ -300,6 +311,10 @@ mod tests {
                     let expected = !to_end(below, above);
                     assert_eq!(tree.dominates(node(above), node(below)), expected, "{graph:?} {above} {below}");
                 }
+                let ends = |at: usize| graph.edges_of(at).next().is_none() || leaves(at);
+                let reach = graph.reach(above, None);
+                let is_endless = (0..count).all(|at| !reach[at] || !ends(at));
+                assert_eq!(tree.is_endless(node(above)), is_endless, "{graph:?} {above}");
             }
         }
     }

@@ -63,6 +63,18 @@ fn loop_counters_vary_only_when_read_after_a_divergent_exit() {
     assert_eq!(varying(&analyse(&counted("RZ")).1), [0, 4]);
 }
 
+/// Two loops with one header and no end: threads take the shorter way round as often as they like, and nothing holds them until
+/// the others have taken the longer one. So the counter of the longer one varies.
+#[test]
+fn counters_of_endless_loops_vary_where_threads_part() {
+    let (_, u) = analyse(
+        "bix0: -> bix1\n    S2R %R0, SR_TID.X\n    MOV %R1, RZ, 0xf\n\
+         bix1: -> bix1, bix2\n    FADD %R2, %R0, %R1\n    FSETP %P4, PT, %R2, RZ, PT\n    @%P4 BRA PT, bix1\n\
+         bix2: -> bix1\n    FADD %R1, %R1, 0x1\n    BRA PT, bix1\n",
+    );
+    assert_eq!(varying(&u), [0, 1, 2, 4]);
+}
+
 /// Threads that left by EXIT meet nobody: what the others compute does not vary by it.
 #[test]
 fn early_exits_do_not_make_values_vary() {

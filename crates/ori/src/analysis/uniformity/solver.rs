@@ -244,7 +244,8 @@ impl<'f, F: Findings> Solver<'f, F> {
 
     /// Raise what is written between `branch` and the blocks where its paths meet, and live there.
     fn join_paths(&mut self, branch: Block, level: Sameness) {
-        let end = self.postdom.idom(branch);
+        // Where no path ends, nothing says that threads wait for each other: paths meet wherever two come together.
+        let end = self.postdom.idom(branch).filter(|_| !self.postdom.is_endless(branch));
         let (region, mut joins) = self.region(branch, end);
         joins.extend(end);
         let mut met = Vec::new();
