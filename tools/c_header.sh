@@ -18,18 +18,24 @@ if ! command -v "$cbindgen" >/dev/null; then
     exit 1
 fi
 
+# The header is C89 and C++98 as well, but for <stdint.h>: no `//` and no comma behind the last name of an enum.
+make_header() {
+    "$cbindgen" --quiet --config cbindgen.toml --output "$1" .
+    sed -i -z -e 's:  *// \(__cplusplus\|extern "C"\):  /* \1 */:g' -e 's|,\n}|\n}|g' "$1"
+}
+
 case "${1:-}" in
 --check)
     made=$(mktemp)
     trap 'rm -f "$made"' EXIT
-    "$cbindgen" --quiet --config cbindgen.toml --output "$made" .
+    make_header "$made"
     if ! diff -u include/oriole.h "$made"; then
         echo "include/oriole.h is old: tools/c_header.sh writes it" >&2
         exit 1
     fi
     ;;
 "")
-    "$cbindgen" --quiet --config cbindgen.toml --output include/oriole.h .
+    make_header include/oriole.h
     ;;
 *)
     echo "usage: tools/c_header.sh [--check]" >&2

@@ -29,7 +29,8 @@ cargo rustc --locked --release -p oriole-c --lib --crate-type cdylib,staticlib \
     --config 'profile.release.panic="unwind"' --color never \
     -- -C "link-arg=-Wl,-soname,liboriole.so.$abi" --print native-static-libs 2>&1 | tee "$log" >&2
 # What a program needs besides that takes the static library. Cargo shows it again when there is nothing to build.
-private=$(sed -n 's/^note: native-static-libs: //p' "$log" | tail -n 1)
+# Not libgcc_s, which is shared alone and breaks `cc -static`: every compiler adds its own unwinder, shared or static.
+private=$(sed -n 's/^note: native-static-libs: //p' "$log" | tail -n 1 | sed -e 's/ *-lgcc_s\b//g' -e 's/^ *//')
 
 root=${DESTDIR:-}$prefix
 install -d "$root/include" "$root/lib/pkgconfig"

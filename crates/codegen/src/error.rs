@@ -60,6 +60,9 @@ pub enum CompileError {
     /// The compilation took longer than the caller allows.
     #[error("the compilation takes longer than {} seconds", .0.as_secs_f64())]
     Time(Duration),
+    /// The process has grown more than the caller allows.
+    #[error("out of memory: the compilation needs more than the {0} bytes that it may have")]
+    Memory(u64),
     /// The caller ended the compilation.
     #[error("the compilation was cancelled")]
     Cancelled,

@@ -15,6 +15,7 @@ mod cold;
 mod edge_copies;
 mod emit;
 mod error;
+mod growth;
 mod history;
 mod jumps;
 mod laps;

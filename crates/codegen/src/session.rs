@@ -1,6 +1,7 @@
 //! What the caller of a compilation sees of it, and how it ends it early.
 
 use crate::error::CompileError;
+use crate::growth::Growth;
 use oriole_isa::Arch;
 use oriole_opt::pipeline::Code;
 use oriole_opt::{PhaseError, Watcher};
@@ -19,6 +20,9 @@ pub struct Limits {
     pub instructions: Option<usize>,
     /// Time on the host from the start.
     pub time: Option<Duration>,
+    /// Bytes by which the process may grow from the start on, on Linux. It is looked at now and then, so that it may be more for
+    /// some milliseconds, or as long as one pass takes; all threads of the process count.
+    pub memory: Option<u64>,
 }
 
 /// One function after one pass.
@@ -57,6 +61,7 @@ pub struct Session<'a> {
     passes: Vec<UserPass<'a>>,
     cancelled: Option<&'a AtomicBool>,
     limits: Limits,
+    growth: Option<Growth>,
     start: Instant,
 }
 
@@ -70,7 +75,8 @@ impl Default for Session<'_> {
 impl<'a> Session<'a> {
     /// A compilation that begins now; it ends soon after `cancelled` becomes true.
     pub fn new(observer: Option<&'a Observer<'a>>, cancelled: Option<&'a AtomicBool>, limits: Limits) -> Self {
-        Session { observer, passes: Vec::new(), cancelled, limits, start: Instant::now() }
+        let growth = limits.memory.map(Growth::new);
+        Session { observer, passes: Vec::new(), cancelled, limits, growth, start: Instant::now() }
     }
 
     /// The same with passes of the caller's own; several at one place run in this order.
@@ -81,13 +87,16 @@ impl<'a> Session<'a> {
     /// Why the compilation must not go on, if it must not.
     ///
     /// # Errors
-    /// It was cancelled, or its time is over.
+    /// It was cancelled, its time is over, or the process has grown too much.
     pub fn poll(&self) -> Result<(), CompileError> {
         if self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             return Err(CompileError::Cancelled);
         }
-        match self.limits.time.filter(|limit| self.start.elapsed() >= *limit) {
-            Some(limit) => Err(CompileError::Time(limit)),
+        if let Some(limit) = self.limits.time.filter(|limit| self.start.elapsed() >= *limit) {
+            return Err(CompileError::Time(limit));
+        }
+        match self.growth.as_ref().and_then(Growth::exceeded) {
+            Some(limit) => Err(CompileError::Memory(limit)),
             None => Ok(()),
         }
     }

@@ -1,5 +1,6 @@
 //! How a kernel stops that cannot go on.
 
+use crate::quota::OutOfMemory;
 use std::fmt;
 use std::time::Duration;
 
@@ -148,6 +149,8 @@ pub enum FaultKind {
         /// The limit, in bytes of one launch.
         usize,
     ),
+    /// The host has no room for what the kernel's blocks need.
+    OutOfMemory(OutOfMemory),
     /// A hazard found by strict simulation.
     Hazard(Hazard),
     /// A register beyond those that the kernel declares (`--strict`).
@@ -174,9 +177,15 @@ pub enum FaultKind {
     ),
 }
 
+impl From<OutOfMemory> for FaultKind {
+    fn from(shortage: OutOfMemory) -> FaultKind {
+        FaultKind::OutOfMemory(shortage)
+    }
+}
+
 impl FaultKind {
     /// Names of all kinds.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 14] = [
         "illegal-address",
         "misaligned-address",
         "trap",
@@ -185,6 +194,7 @@ impl FaultKind {
         "instruction-limit",
         "time-limit",
         "output-limit",
+        "out-of-memory",
         "cancelled",
         "hazard",
         "bad-jump",
@@ -203,6 +213,7 @@ impl FaultKind {
             FaultKind::InstructionLimit(_) => "instruction-limit",
             FaultKind::TimeLimit(_) => "time-limit",
             FaultKind::OutputLimit(_) => "output-limit",
+            FaultKind::OutOfMemory(_) => "out-of-memory",
             FaultKind::Cancelled => "cancelled",
             FaultKind::Hazard(_) | FaultKind::UndeclaredRegister { .. } => "hazard",
             FaultKind::BadJump(_) => "bad-jump",
@@ -235,6 +246,7 @@ impl fmt::Display for FaultKind {
             FaultKind::OutputLimit(limit) => {
                 write!(f, "output limit: the kernel prints more than {limit} bytes")
             }
+            FaultKind::OutOfMemory(shortage) => write!(f, "{shortage}"),
             FaultKind::Hazard(hazard) => {
                 write!(f, "hazard: {} of {}, ", hazard.kind, hazard.register)?;
                 if hazard.missing_cycles > 0 {
@@ -381,6 +393,7 @@ mod tests {
             FaultKind::InstructionLimit(1),
             FaultKind::TimeLimit(Duration::ZERO),
             FaultKind::OutputLimit(1),
+            FaultKind::OutOfMemory(OutOfMemory::Limit(1)),
             FaultKind::Cancelled,
             FaultKind::UndeclaredRegister { register: String::new(), declared: 0 },
             FaultKind::BadJump(0),

@@ -3,7 +3,8 @@
 //! * [`Launch`]: grid, block and parameter bytes of one kernel launch;
 //! * [`argument`]: the command line's `ARG`s, from text to parameter bytes and buffers;
 //! * [`mod@array`]: arrays, and NumPy's `.npy` files;
-//! * [`Memory`]: global memory as separate allocations, safe to use from several host threads;
+//! * [`Memory`]: global memory as separate allocations, safe to use from several host threads; [`Quota`]: how much of the host's
+//!   memory a launch may take;
 //! * [`Fault`]: how a kernel stops that cannot go on; [`Deadline`]: how long it may take;
 //! * [`printf`]: the text of a device-side `printf`;
 //! * [`texture`]: textures, surfaces and samplers;
@@ -22,6 +23,7 @@ mod launch;
 mod memory;
 mod npy;
 pub mod printf;
+mod quota;
 mod tensor_argument;
 pub mod tensor_map;
 pub mod texture;
@@ -31,3 +33,4 @@ pub use fault::{Access, Fault, FaultKind, Hazard, Nearest, Place, SourceLine, Sp
 pub use heap::Heap;
 pub use launch::{Launch, LaunchError};
 pub use memory::{AddressError, Allocation, Memory, VariableError};
+pub use quota::{OutOfMemory, Quota, zeros};

@@ -1,7 +1,9 @@
 //! Global memory of the simulated device.
 
 use crate::Nearest;
+use crate::quota::{OutOfMemory, Quota};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use zerocopy::FromZeros;
 
 /// First address that is ever given out; below it lie the shared and local windows of generic
 /// addressing on every target.
@@ -54,11 +56,15 @@ pub enum VariableError {
 }
 
 /// Global memory: a set of allocations at addresses that never overlap.
+///
+/// An allocation that the host has no room for is empty, and [`Memory::complete`] says so from then on: launches ask it first.
 #[derive(Debug)]
 pub struct Memory {
     /// Sorted by base address.
     allocations: Vec<Allocation>,
     next: u64,
+    quota: Quota,
+    shortage: Option<OutOfMemory>,
 }
 
 impl Default for Memory {
@@ -68,17 +74,45 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Memory without allocations.
+    /// Memory without allocations, and without a bound but the host's.
     pub fn new() -> Self {
-        Memory { allocations: Vec::new(), next: FIRST_ADDRESS }
+        Memory::with_limit(None)
+    }
+
+    /// The same for launches that may take so many bytes of the host, these allocations among them ([`Quota`]).
+    pub fn with_limit(bytes: Option<u64>) -> Self {
+        Memory { allocations: Vec::new(), next: FIRST_ADDRESS, quota: Quota::new(bytes), shortage: None }
+    }
+
+    /// What has been taken of the host, and what may be.
+    pub fn quota(&self) -> &Quota {
+        &self.quota
+    }
+
+    /// Whether there was room for all allocations.
+    ///
+    /// # Errors
+    /// What there was no room for first.
+    pub fn complete(&self) -> Result<(), OutOfMemory> {
+        self.shortage.map_or(Ok(()), Err)
     }
 
     /// A zeroed allocation of `size` bytes; returns its address. `name` is for messages.
     pub fn allocate(&mut self, name: &str, size: u64) -> u64 {
         let base = self.next;
-        self.next = (base + size + GAP).next_multiple_of(ALIGNMENT);
-        self.allocations.push(Allocation::new(name, base, size));
+        let made = self.allocation(name, base, size);
+        self.next = (base + made.size + GAP).next_multiple_of(ALIGNMENT);
+        self.allocations.push(made);
         base
+    }
+
+    /// An allocation, which is empty where there is no room for it.
+    fn allocation(&mut self, name: &str, base: u64, size: u64) -> Allocation {
+        let made = Allocation::new(name, base, size, &self.quota);
+        made.unwrap_or_else(|shortage| {
+            self.shortage.get_or_insert(shortage);
+            Allocation { name: name.to_owned(), base, size: 0, words: Box::default() }
+        })
     }
 
     /// An allocation that holds `bytes`; returns its address.
@@ -100,7 +134,8 @@ impl Memory {
         if !fits || base < free_from {
             return false;
         }
-        self.allocations.insert(at, Allocation::new(name, base, size));
+        let made = self.allocation(name, base, size);
+        self.allocations.insert(at, made);
         true
     }
 
@@ -143,6 +178,17 @@ impl Memory {
         Some(allocation.bytes(offset, end))
     }
 
+    /// Copies bytes from `address` on; `false`, and nothing done, if they are not all inside one allocation.
+    pub fn read_into(&self, address: u64, bytes: &mut [u8]) -> bool {
+        let Some(allocation) = self.find(address) else { return bytes.is_empty() };
+        let offset = address - allocation.base;
+        let fits = allocation.size - offset >= bytes.len() as u64;
+        if fits {
+            allocation.copy_to(offset, bytes);
+        }
+        fits
+    }
+
     /// Writes bytes; `false`, and nothing done, if they do not all fit into one allocation.
     pub fn write(&self, address: u64, bytes: &[u8]) -> bool {
         let Some(allocation) = self.find(address) else { return bytes.is_empty() };
@@ -172,10 +218,13 @@ impl Memory {
 }
 
 impl Allocation {
-    fn new(name: &str, base: u64, size: u64) -> Self {
+    /// Zeros, of which the host gives pages when they are first touched.
+    fn new(name: &str, base: u64, size: u64, quota: &Quota) -> Result<Self, OutOfMemory> {
         // Two allocations may lie in one word; then each has a word of its own for its bytes.
-        let words = (0..(base % 4 + size).div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
-        Allocation { name: name.to_owned(), base, size, words }
+        let count = (base % 4).saturating_add(size).div_ceil(4);
+        quota.take(count.saturating_mul(4))?;
+        let words = usize::try_from(count).ok().and_then(|count| <[AtomicU32]>::new_box_zeroed_with_elems(count).ok());
+        Ok(Allocation { name: name.to_owned(), base, size, words: words.ok_or(OutOfMemory::Host(size))? })
     }
 
     /// Name given when it was made.
@@ -257,18 +306,29 @@ impl Allocation {
         self.load(self.base + offset, 1) as u8
     }
 
-    /// The bytes from one offset up to another, which are inside: word by word, for buffers are large.
+    /// The bytes from one offset up to another, which are inside.
     fn bytes(&self, from: u64, to: u64) -> Vec<u8> {
-        let ahead = self.base % 4;
-        let (first, end) = ((ahead + from) / 4, (ahead + to).div_ceil(4));
-        let words = self.words.get(first as usize..end as usize).unwrap_or(&[]);
-        let mut bytes = Vec::with_capacity(4 * words.len());
-        words.iter().for_each(|word| bytes.extend_from_slice(&word.load(Relaxed).to_le_bytes()));
-        // The first word may begin before, the last one end behind.
-        let skipped = (ahead + from) % 4;
-        bytes.drain(..skipped as usize);
-        bytes.truncate((to - from) as usize);
+        let mut bytes = vec![0; (to - from) as usize];
+        self.copy_to(from, &mut bytes);
         bytes
+    }
+
+    /// Copies bytes from an offset on, which are inside: word by word, for buffers are large.
+    fn copy_to(&self, offset: u64, bytes: &mut [u8]) {
+        let start = self.base + offset;
+        let head = bytes.len().min((start.wrapping_neg() % 4) as usize);
+        let (head, rest) = bytes.split_at_mut(head);
+        let (whole, tail) = rest.as_chunks_mut::<4>();
+        let aligned = start + head.len() as u64;
+        let load = |from: u64, bytes: &mut [u8]| {
+            (from..).zip(bytes).for_each(|(at, byte)| *byte = self.load(at, 1) as u8);
+        };
+        load(start, head);
+        let first = (aligned - self.base + self.base % 4) / 4;
+        for (cell, word) in self.words.iter().skip(first as usize).zip(&mut *whole) {
+            *word = cell.load(Relaxed).to_le_bytes();
+        }
+        load(aligned + 4 * whole.len() as u64, tail);
     }
 
     /// Stores bytes from an offset on, which are inside: whole words where they are, for other bytes of a word may be
@@ -366,9 +426,28 @@ mod tests {
                 let mut want = vec![0xee; 11];
                 want[from as usize..][..length as usize].copy_from_slice(&bytes);
                 assert_eq!(one_by_one, want, "{length} at {from}, {ahead} behind a word's start");
+                let mut copied = vec![0; length as usize];
+                assert_eq!(memory.read_into(base + from, &mut copied), from < 11 || length == 0);
+                assert_eq!(copied, bytes);
                 assert_eq!(memory.read(base + from, length), Some(bytes).filter(|_| from < 11));
             }
         }
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_empty_and_told() {
+        let mut memory = Memory::with_limit(Some(100));
+        let first = memory.allocate("first", 60);
+        assert_eq!(memory.complete(), Ok(()));
+        let second = memory.allocate_with("second", &[7; 41]);
+        assert_eq!(memory.complete(), Err(OutOfMemory::Limit(100)));
+        assert!(memory.find(first).is_some() && memory.find(second).is_none() && second > first);
+        assert!(memory.place("third", 0x6_0000_0000, 40));
+        assert_eq!((memory.quota().taken(), memory.complete()), (100, Err(OutOfMemory::Limit(100))));
+        let mut memory = Memory::new();
+        let huge = memory.allocate("huge", u64::MAX);
+        assert_eq!(memory.complete(), Err(OutOfMemory::Host(u64::MAX)));
+        assert!(!memory.write(huge, &[0]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::cluster_barrier::ClusterBarrier;
 use crate::env::ClusterState;
 use crate::machine::Machine;
 use crate::warp::Stop;
-use oriole_device::{FaultKind, Heap};
+use oriole_device::{FaultKind, Heap, zeros};
 
 /// A cluster of a running launch.
 pub(crate) struct Cluster {
@@ -27,11 +27,18 @@ impl Cluster {
             Block::new(block, rank as u32, machine).map_err(|stop| (block, stop))
         };
         let blocks: Vec<Block> = (0..launch.blocks_of_cluster()).map(block).collect::<Result<_, _>>()?;
-        let state = ClusterState {
-            shared: vec![vec![0; machine.shared_end as usize]; blocks.len()],
-            barrier: ClusterBarrier::default(),
-        };
+        let quota = machine.resources.memory.quota();
+        let shared = blocks.iter().map(|block| {
+            let shared = zeros(machine.shared_end as usize, quota);
+            shared.map_err(|shortage| (block.number, block.stop(FaultKind::OutOfMemory(shortage))))
+        });
+        let state = ClusterState { shared: shared.collect::<Result<_, _>>()?, barrier: ClusterBarrier::default() };
         Ok(Cluster { blocks, state })
+    }
+
+    /// Bytes of its blocks' shared memory.
+    pub(crate) fn shared_bytes(&self) -> u64 {
+        self.state.shared.iter().map(|shared| shared.len() as u64).sum()
     }
 
     /// Its blocks, rank after rank.

@@ -51,6 +51,7 @@ pub(crate) fn run(machine: &Machine<'_>, mut heap: Option<Heap>) -> Outcome {
             continue;
         }
         outcome.fault = finished.err();
+        machine.resources.memory.quota().give_back(cluster.shared_bytes());
         for block in cluster.into_blocks() {
             outcome.take(block);
         }

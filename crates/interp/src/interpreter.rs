@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::warp::Stop;
 use crate::{compile, grid, initial};
 use oriole_device::argument::Slot;
-use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
+use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, OutOfMemory, Place, VariableError};
 use oriole_ptx::ast::{FunctionDirective, Module};
 use std::time::Duration;
 
@@ -58,6 +58,9 @@ pub enum RunError {
     /// The launch is impossible.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// The host has no room for buffers, variables or the device heap.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
     /// The kernel stopped. [`Place::pc`] is the offset of the instruction in the text of the module.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
@@ -148,6 +151,8 @@ impl<'m> Interpreter<'m> {
         self.place_variables(memory);
         let heap = self.functions.iter().any(|function| function.name == "malloc");
         let heap = heap.then(|| Heap::new(memory, Heap::DEFAULT_SIZE));
+        memory.complete()?;
+        let taken = memory.quota().taken();
         let dynamic_shared = function.shared;
         let machine = Machine {
             functions: &self.functions,
@@ -167,6 +172,9 @@ impl<'m> Interpreter<'m> {
             deadline: Deadline::new(self.options.timeout, None),
         };
         let outcome = grid::run(&machine, heap);
+        // Blocks that a fault left unfinished are gone as well.
+        let quota = machine.resources.memory.quota();
+        quota.give_back(quota.taken().saturating_sub(taken));
         match outcome.fault {
             Some((block, stop)) => {
                 Err(RunError::Fault(Box::new(self.fault(function, launch, block, stop, outcome.printed))))

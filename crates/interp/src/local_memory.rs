@@ -1,7 +1,7 @@
 //! Local memory of one thread.
 
 use crate::space::WINDOW;
-use oriole_device::FaultKind;
+use oriole_device::{FaultKind, OutOfMemory};
 
 /// Bytes of local memory that a thread may use.
 const MOST_LOCAL: u32 = 512 << 10;
@@ -46,10 +46,10 @@ impl LocalMemory {
         let start = self.top.checked_next_multiple_of(alignment.max(1));
         let end = start.and_then(|start| start.checked_add(size)).filter(|&end| end <= MOST_LOCAL);
         let (Some(start), Some(end)) = (start, end) else { return Err(overflow()) };
+        let more = (end as usize).saturating_sub(self.bytes.len());
+        self.bytes.try_reserve(more).map_err(|_| OutOfMemory::Host(more as u64))?;
+        self.bytes.resize(self.bytes.len() + more, 0);
         self.top = end;
-        if self.bytes.len() < end as usize {
-            self.bytes.resize(end as usize, 0);
-        }
         self.bytes[start as usize..end as usize].fill(0);
         Ok(start)
     }

@@ -7,7 +7,7 @@ use crate::local_memory::{LocalMemory, overflow};
 use crate::operand::{Destination, Source};
 use crate::space::{LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW};
 use crate::special;
-use oriole_device::FaultKind;
+use oriole_device::{FaultKind, OutOfMemory};
 
 /// Register slots of one thread at most, over all its frames.
 const MOST_SLOTS: usize = 1 << 18;
@@ -40,9 +40,9 @@ impl State {
         if end > MOST_SLOTS {
             return Err(overflow());
         }
-        if self.registers.len() < end * WARP {
-            self.registers.resize(end * WARP, 0);
-        }
+        let more = (end * WARP).saturating_sub(self.registers.len());
+        self.registers.try_reserve(more).map_err(|_| OutOfMemory::Host(8 * more as u64))?;
+        self.registers.resize(self.registers.len() + more, 0);
         for row in self.registers[base as usize * WARP..end * WARP].chunks_mut(WARP) {
             lanes_of(mask).for_each(|lane| row[lane] = 0);
         }

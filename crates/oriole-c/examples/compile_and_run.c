@@ -123,6 +123,7 @@ static void run(const void *cubin, size_t size, float a, float *x, float *y) {
     }
 
     orioleLaunchReport report;
+    report.size = sizeof report;
     check(orioleSimulatorGetReport(simulator, &report), "report");
     printf("%llu blocks, %llu warps, %llu cycles at %u MHz\n", (unsigned long long)report.blocks,
            (unsigned long long)report.warps, (unsigned long long)report.cycles, (unsigned)report.clockMhz);

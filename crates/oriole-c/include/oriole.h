@@ -14,6 +14,26 @@
 #include <stdint.h>
 
 /**
+ * The first number of the version of this header.
+ */
+#define ORIOLE_VERSION_MAJOR 0
+
+/**
+ * The second number of the version of this header.
+ */
+#define ORIOLE_VERSION_MINOR 1
+
+/**
+ * The third number of the version of this header.
+ */
+#define ORIOLE_VERSION_PATCH 0
+
+/**
+ * The version of this header as one number: 10000 times the first, 100 times the second, and the third.
+ */
+#define ORIOLE_VERSION 100
+
+/**
  * What a function answers. The numbers up to 9 are those of `nvPTXCompileResult`.
  */
 typedef enum orioleResult {
@@ -38,7 +58,7 @@ typedef enum orioleResult {
      */
     ORIOLE_ERROR_INTERNAL = 4,
     /**
-     * There is not as much memory as was asked for.
+     * There is not as much memory as was asked for, or a bound of memory is reached.
      */
     ORIOLE_ERROR_OUT_OF_MEMORY = 5,
     /**
@@ -54,7 +74,7 @@ typedef enum orioleResult {
      */
     ORIOLE_ERROR_UNSUPPORTED_DEVSIDE_SYNC = 8,
     /**
-     * `orioleCompilerCancel` ended the compilation.
+     * `orioleCompilerCancel` ended the compilation, or `orioleSimulatorCancel` the launch.
      */
     ORIOLE_ERROR_CANCELLED = 9,
     /**
@@ -73,6 +93,10 @@ typedef enum orioleResult {
      * The kernel stopped: an illegal address, a deadlock, a trap and the like; the error log says what and where.
      */
     ORIOLE_ERROR_FAULT = 103,
+    /**
+     * The compilation took longer than `orioleCompilerSetTimeout` allows.
+     */
+    ORIOLE_ERROR_TIMEOUT = 104
 } orioleResult;
 
 /**
@@ -94,7 +118,7 @@ typedef enum orioleArgumentKind {
     /**
      * A buffer that is copied there and back.
      */
-    ORIOLE_ARGUMENT_IN_OUT = 3,
+    ORIOLE_ARGUMENT_IN_OUT = 3
 } orioleArgumentKind;
 
 /**
@@ -109,13 +133,15 @@ typedef struct orioleSimulator orioleSimulator;
 
 /**
  * A compiler with its input and its results. Functions may be called by any thread. Those on different handles do not
- * wait for one another; those on one handle do, but for `orioleCompilerCancel` and `orioleCompilerDestroy`.
+ * wait for one another. On one handle compilations wait for one another, and what asks for results waits for them; nothing
+ * else waits.
  */
 typedef struct orioleCompiler *orioleCompilerHandle;
 
 /**
  * A simulator with a cubin, its settings and what its last launch left. Functions may be called by any thread. Those on
- * different handles do not wait for one another, those on one handle do.
+ * different handles do not wait for one another. On one handle launches wait for one another, and what asks for results waits
+ * for them; nothing else waits.
  */
 typedef struct orioleSimulator *orioleSimulatorHandle;
 
@@ -156,9 +182,13 @@ typedef struct orioleArgument {
 } orioleArgument;
 
 /**
- * What a launch that came to its end has done.
+ * What a launch that came to its end has done. Later versions may have more fields behind these.
  */
 typedef struct orioleLaunchReport {
+    /**
+     * Bytes of this structure, as the caller knows it (`sizeof`): to be set before a function gets it, and left as it is.
+     */
+    size_t size;
     /**
      * Blocks that ran.
      */
@@ -180,18 +210,22 @@ typedef struct orioleLaunchReport {
      */
     uint64_t cycles;
     /**
+     * Warps that a multiprocessor holds, as a share (0 to 1) of those that it could hold; 0 without timing.
+     */
+    double occupancy;
+    /**
      * The clock of that chip in MHz; 0 without timing.
      */
     uint32_t clockMhz;
     /**
-     * Warps that a multiprocessor holds, as a share (0 to 1) of those that it could hold; 0 without timing.
+     * Nothing; 0.
      */
-    double occupancy;
+    uint32_t reserved;
 } orioleLaunchReport;
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif  /* __cplusplus */
 
 /**
  * Makes a compiler of a module. The text is copied; nothing is read in it yet.
@@ -231,7 +265,7 @@ enum orioleResult orioleCompilerDestroy(orioleCompilerHandle *compiler);
  * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`; and, with a text in the error log, `ORIOLE_ERROR_INVALID_INPUT` for an
  * option that is wrong, unknown or not supported, for null, and for PTX that is not UTF-8;
  * `ORIOLE_ERROR_COMPILATION_FAILURE`; `ORIOLE_ERROR_UNSUPPORTED_PTX_VERSION`; `ORIOLE_ERROR_CANCELLED`;
- * `ORIOLE_ERROR_INTERNAL`.
+ * `ORIOLE_ERROR_TIMEOUT`; `ORIOLE_ERROR_OUT_OF_MEMORY`; `ORIOLE_ERROR_INTERNAL`.
  *
  * # Safety
  * `compileOptions` is null or has as many strings as `numCompileOptions` says, each null or ended by a zero.
@@ -242,11 +276,55 @@ enum orioleResult orioleCompilerCompile(orioleCompilerHandle compiler,
 
 /**
  * Ends the compilation that is under way in another thread, soon, and every later one of this compiler at once, with
- * `ORIOLE_ERROR_CANCELLED`. nvPTXCompiler has no such function.
+ * `ORIOLE_ERROR_CANCELLED`. nvPTXCompiler has no such function. It waits for nothing.
  *
  * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
  */
 enum orioleResult orioleCompilerCancel(orioleCompilerHandle compiler);
+
+/**
+ * Lets a compiler compile again that was cancelled. What was cancelled and is still under way ends all the same.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
+ */
+enum orioleResult orioleCompilerResume(orioleCompilerHandle compiler);
+
+/**
+ * Sets how long a compilation may take on the host; longer is `ORIOLE_ERROR_TIMEOUT`. It is for those that begin later.
+ *
+ * `milliseconds`: 0 for no bound, as it is at first.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
+ */
+enum orioleResult orioleCompilerSetTimeout(orioleCompilerHandle compiler, uint64_t milliseconds);
+
+/**
+ * Sets by how many bytes the process may grow from the start of a compilation on; more is `ORIOLE_ERROR_OUT_OF_MEMORY`. It is
+ * for those that begin later, and on Linux only; docs/c.md says what it can hold and what not.
+ *
+ * `bytes`: 0 for no bound, as it is at first.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
+ */
+enum orioleResult orioleCompilerSetMemoryLimit(orioleCompilerHandle compiler, uint64_t bytes);
+
+/**
+ * Adds a module of LLVM IR, such as libdevice, of which compilations that begin later link what an input of LLVM IR calls.
+ * Of several the first that has a function gives it.
+ *
+ * `librarySize`, `library`: its bytes, text or bitcode, which are copied.
+ * `name`: what messages call it.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null, `ORIOLE_ERROR_OUT_OF_MEMORY`. What is
+ * no module fails when an input is compiled.
+ *
+ * # Safety
+ * `librarySize` bytes can be read at `library` and `name` is a string, where they are not null.
+ */
+enum orioleResult orioleCompilerAddLibrary(orioleCompilerHandle compiler,
+                                           size_t librarySize,
+                                           const void *library,
+                                           const char *name);
 
 /**
  * How large the cubin is.
@@ -323,8 +401,58 @@ enum orioleResult orioleCompilerGetInfoLogSize(orioleCompilerHandle compiler, si
  * # Safety
  * `infoLog` is null or as many bytes may be written there.
  */
-enum orioleResult orioleCompilerGetInfoLog(orioleCompilerHandle compiler,
-                                           char *infoLog);
+enum orioleResult orioleCompilerGetInfoLog(orioleCompilerHandle compiler, char *infoLog);
+
+/**
+ * The cubin, if there is room for it: also where another thread may compile between a question for the size and this one.
+ *
+ * `room`: how many bytes may be written at `binaryImage`.
+ * `binaryImageSize`: where the cubin's size goes, also where there is no room for it; may be null.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null and where the room is too small,
+ * `ORIOLE_ERROR_COMPILER_INVOCATION_INCOMPLETE` where nothing was compiled or the last compilation failed.
+ *
+ * # Safety
+ * `room` bytes may be written at `binaryImage`, and `binaryImageSize` is null or may be written.
+ */
+enum orioleResult orioleCompilerCopyCompiledProgram(orioleCompilerHandle compiler,
+                                                    size_t room,
+                                                    void *binaryImage,
+                                                    size_t *binaryImageSize);
+
+/**
+ * The error log as `orioleCompilerGetErrorLog` gives it, as far as there is room: no more than that is written, and the last
+ * byte is a zero.
+ *
+ * `room`: how many bytes may be written at `errorLog`.
+ * `errorLogSize`: where the size of all of it goes, with the zero, 1 where there is no text; may be null.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null with room.
+ *
+ * # Safety
+ * `room` bytes may be written at `errorLog`, and `errorLogSize` is null or may be written.
+ */
+enum orioleResult orioleCompilerCopyErrorLog(orioleCompilerHandle compiler,
+                                             size_t room,
+                                             char *errorLog,
+                                             size_t *errorLogSize);
+
+/**
+ * The info log as `orioleCompilerGetInfoLog` gives it, as far as there is room: no more than that is written, and the last
+ * byte is a zero.
+ *
+ * `room`: how many bytes may be written at `infoLog`.
+ * `infoLogSize`: where the size of all of it goes, with the zero, 1 where there is no text; may be null.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null with room.
+ *
+ * # Safety
+ * `room` bytes may be written at `infoLog`, and `infoLogSize` is null or may be written.
+ */
+enum orioleResult orioleCompilerCopyInfoLog(orioleCompilerHandle compiler,
+                                            size_t room,
+                                            char *infoLog,
+                                            size_t *infoLogSize);
 
 /**
  * The code of all functions of a cubin as text, as nvdisasm lists it, each instruction with its scheduling bits in front.
@@ -338,9 +466,7 @@ enum orioleResult orioleCompilerGetInfoLog(orioleCompilerHandle compiler,
  * # Safety
  * `size` bytes can be read at `cubin`, and `text` may be written, where they are not null.
  */
-enum orioleResult orioleDisassemble(const void *cubin,
-                                    size_t size,
-                                    char **text);
+enum orioleResult orioleDisassemble(const void *cubin, size_t size, char **text);
 
 /**
  * Releases a text that `orioleDisassemble` gave; null does nothing.
@@ -396,58 +522,6 @@ enum orioleResult orioleSimulatorCreate(orioleSimulatorHandle *simulator,
 enum orioleResult orioleSimulatorDestroy(orioleSimulatorHandle *simulator);
 
 /**
- * Makes it a fault to read a register before its producer's latency has passed, or without the scoreboard wait that it
- * needs: code that passes does not depend on luck.
- *
- * `strict`: 0 for no, else yes.
- *
- * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
- */
-enum orioleResult orioleSimulatorSetStrict(orioleSimulatorHandle simulator,
-                                           int strict);
-
-/**
- * Estimates too how many cycles a launch would take on a device: `orioleSimulatorGetReport`.
- *
- * `timing`: 0 for no, else yes.
- *
- * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
- */
-enum orioleResult orioleSimulatorSetTiming(orioleSimulatorHandle simulator, int timing);
-
-/**
- * Sets how many host threads run blocks side by side.
- *
- * `threads`: from 1 on.
- *
- * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for 0.
- */
-enum orioleResult orioleSimulatorSetThreads(orioleSimulatorHandle simulator, uint32_t threads);
-
-/**
- * Sets how many warp instructions one block may execute before the launch counts as endless, which is a fault.
- *
- * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
- */
-enum orioleResult orioleSimulatorSetMaxInstructions(orioleSimulatorHandle simulator,
-                                                    uint64_t count);
-
-/**
- * Sets how long a launch may take on the host; longer is a fault.
- *
- * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
- */
-enum orioleResult orioleSimulatorSetTimeout(orioleSimulatorHandle simulator, uint64_t milliseconds);
-
-/**
- * Sets the blocks of a cluster (sm_90 and later) for kernels that do not say it themselves; 1, 1, 1 before it is called.
- *
- * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
- */
-enum orioleResult orioleSimulatorSetCluster(orioleSimulatorHandle simulator,
-                                            struct orioleDim cluster);
-
-/**
  * Runs a kernel to its end. Each buffer is device memory of its own as long as the launch; on an error nothing is copied
  * back. Buffers on the host may overlap: of two that are copied back the later argument is what stays.
  *
@@ -457,12 +531,12 @@ enum orioleResult orioleSimulatorSetCluster(orioleSimulatorHandle simulator,
  * `numArguments`, `arguments`: one for each parameter of the kernel, in their order; null where there are none.
  *
  * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`; `ORIOLE_ERROR_INVALID_INPUT` for null and for an argument of no kind;
- * `ORIOLE_ERROR_OUT_OF_MEMORY`; and, with a text in the error log, `ORIOLE_ERROR_INVALID_LAUNCH`, `ORIOLE_ERROR_FAULT`,
- * `ORIOLE_ERROR_INTERNAL`.
+ * and, with a text in the error log, `ORIOLE_ERROR_OUT_OF_MEMORY`, `ORIOLE_ERROR_INVALID_LAUNCH`, `ORIOLE_ERROR_CANCELLED`,
+ * `ORIOLE_ERROR_FAULT`, `ORIOLE_ERROR_INTERNAL`.
  *
  * # Safety
  * `kernel` is a string, `arguments` has as many as said, and the `size` bytes at `data` of each can be read, and written
- * where they are copied back; each where it is not null.
+ * where they are copied back; each where it is not null. They stay so, and nobody writes them, until the launch has ended.
  */
 enum orioleResult orioleSimulatorLaunch(orioleSimulatorHandle simulator,
                                         const char *kernel,
@@ -473,15 +547,30 @@ enum orioleResult orioleSimulatorLaunch(orioleSimulatorHandle simulator,
                                         const struct orioleArgument *arguments);
 
 /**
+ * Ends the launch that is under way in another thread, soon, and every later one of this simulator at once, with
+ * `ORIOLE_ERROR_CANCELLED`. It waits for nothing.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
+ */
+enum orioleResult orioleSimulatorCancel(orioleSimulatorHandle simulator);
+
+/**
+ * Lets a simulator launch again that was cancelled. What was cancelled and is still under way ends all the same.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
+ */
+enum orioleResult orioleSimulatorResume(orioleSimulatorHandle simulator);
+
+/**
  * What the last launch has done.
  *
- * `report`: where it goes.
+ * `report`: where it goes; its `size` says how many bytes of it are written.
  *
- * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null,
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null and for a `size` that no version has,
  * `ORIOLE_ERROR_COMPILER_INVOCATION_INCOMPLETE` where nothing was launched or the last launch failed.
  *
  * # Safety
- * `report` is null or may be written.
+ * `report` is null, or its `size` may be read and as many bytes may be written.
  */
 enum orioleResult orioleSimulatorGetReport(orioleSimulatorHandle simulator,
                                            struct orioleLaunchReport *report);
@@ -509,8 +598,7 @@ enum orioleResult orioleSimulatorGetErrorLogSize(orioleSimulatorHandle simulator
  * # Safety
  * `errorLog` is null or as many bytes may be written there.
  */
-enum orioleResult orioleSimulatorGetErrorLog(orioleSimulatorHandle simulator,
-                                             char *errorLog);
+enum orioleResult orioleSimulatorGetErrorLog(orioleSimulatorHandle simulator, char *errorLog);
 
 /**
  * How many bytes the kernel of the last launch has printed; also before a fault.
@@ -537,6 +625,118 @@ enum orioleResult orioleSimulatorGetPrintedSize(orioleSimulatorHandle simulator,
 enum orioleResult orioleSimulatorGetPrinted(orioleSimulatorHandle simulator, char *printed);
 
 /**
+ * The error log as `orioleSimulatorGetErrorLog` gives it, as far as there is room: no more than that is written, and the last
+ * byte is a zero.
+ *
+ * `room`: how many bytes may be written at `errorLog`.
+ * `errorLogSize`: where the size of all of it goes, with the zero, 1 where there is no text; may be null.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null with room.
+ *
+ * # Safety
+ * `room` bytes may be written at `errorLog`, and `errorLogSize` is null or may be written.
+ */
+enum orioleResult orioleSimulatorCopyErrorLog(orioleSimulatorHandle simulator,
+                                              size_t room,
+                                              char *errorLog,
+                                              size_t *errorLogSize);
+
+/**
+ * What the kernel of the last launch has printed, if there is room for it.
+ *
+ * `room`: how many bytes may be written at `printed`.
+ * `size`: where the number of bytes goes, also where there is no room for them; may be null.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null and where the room is too small.
+ *
+ * # Safety
+ * `room` bytes may be written at `printed`, and `size` is null or may be written.
+ */
+enum orioleResult orioleSimulatorCopyPrinted(orioleSimulatorHandle simulator,
+                                             size_t room,
+                                             char *printed,
+                                             size_t *size);
+
+/**
+ * Makes it a fault to read a register before its producer's latency has passed, or without the scoreboard wait that it
+ * needs: code that passes does not depend on luck.
+ *
+ * `strict`: 0 for no, else yes.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
+ */
+enum orioleResult orioleSimulatorSetStrict(orioleSimulatorHandle simulator, int strict);
+
+/**
+ * Estimates too how many cycles a launch would take on a device: `orioleSimulatorGetReport`.
+ *
+ * `timing`: 0 for no, else yes.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
+ */
+enum orioleResult orioleSimulatorSetTiming(orioleSimulatorHandle simulator, int timing);
+
+/**
+ * Sets how many host threads run blocks side by side.
+ *
+ * `threads`: from 1 on; more than 1024 are 1024.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for 0.
+ */
+enum orioleResult orioleSimulatorSetThreads(orioleSimulatorHandle simulator, uint32_t threads);
+
+/**
+ * Sets how many warp instructions one block may execute before the launch counts as endless, which is a fault.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
+ */
+enum orioleResult orioleSimulatorSetMaxInstructions(orioleSimulatorHandle simulator,
+                                                    uint64_t count);
+
+/**
+ * Sets how long a launch may take on the host; longer is a fault. It is for launches that begin later.
+ *
+ * `milliseconds`: 0 for no bound, as it is at first.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
+ */
+enum orioleResult orioleSimulatorSetTimeout(orioleSimulatorHandle simulator, uint64_t milliseconds);
+
+/**
+ * Sets the blocks of a cluster (sm_90 and later) for kernels that do not say it themselves; 1, 1, 1 before it is called.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
+ */
+enum orioleResult orioleSimulatorSetCluster(orioleSimulatorHandle simulator,
+                                            struct orioleDim cluster);
+
+/**
+ * Runs the blocks in one order, whatever the number of host threads: results of blocks that race for global memory are the
+ * same each time.
+ *
+ * `deterministic`: 0 for no, else yes.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
+ */
+enum orioleResult orioleSimulatorSetDeterministic(orioleSimulatorHandle simulator,
+                                                  int deterministic);
+
+/**
+ * Sets how many bytes of the host's memory one launch may take; more is `ORIOLE_ERROR_OUT_OF_MEMORY`. docs/c.md says what
+ * counts.
+ *
+ * `bytes`: 0 for no bound but the host's, as it is at first.
+ *
+ * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
+ */
+enum orioleResult orioleSimulatorSetMemoryLimit(orioleSimulatorHandle simulator, uint64_t bytes);
+
+/**
+ * The version of the library that runs, as `ORIOLE_VERSION` has that of the header.
+ */
+uint32_t orioleGetVersion(void);
+
+/**
  * The library's version.
  *
  * `major`, `minor`: where its numbers go.
@@ -549,7 +749,7 @@ enum orioleResult orioleSimulatorGetPrinted(orioleSimulatorHandle simulator, cha
 enum orioleResult orioleCompilerGetVersion(unsigned int *major, unsigned int *minor);
 
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+}  /* extern "C" */
+#endif  /* __cplusplus */
 
 #endif  /* ORIOLE_H */

@@ -1,15 +1,15 @@
 //! The border to C: panics end here, and pointers become values here.
 
+use crate::quiet::catch;
 use crate::result::{Outcome, orioleResult};
 use std::any::Any;
 use std::ffi::{CStr, c_char};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The body of each function that C calls. A panic is answered by `ORIOLE_ERROR_INTERNAL`.
 ///
 /// What a panic interrupts stays usable: all that outlives a call lies behind locks, and is changed by whole values.
 pub(crate) fn guard(work: impl FnOnce() -> Outcome) -> orioleResult {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    match catch(work) {
         Ok(Ok(())) => orioleResult::ORIOLE_SUCCESS,
         Ok(Err(result)) => result,
         Err(_) => orioleResult::ORIOLE_ERROR_INTERNAL,
@@ -18,7 +18,7 @@ pub(crate) fn guard(work: impl FnOnce() -> Outcome) -> orioleResult {
 
 /// What `work` gives, or what its panic said.
 pub(crate) fn catching<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| format!("internal error: {}\n", said(&*panic)))
+    catch(work).map_err(|panic| format!("internal error: {}\n", said(&*panic)))
 }
 
 fn said(panic: &(dyn Any + Send)) -> &str {
@@ -76,6 +76,37 @@ pub(crate) unsafe fn put_bytes(bytes: &[u8], place: *mut u8) -> Outcome {
     // SAFETY: it is not null, so the caller of this function says that they may be written; `bytes` is memory of ours.
     unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     Ok(())
+}
+
+/// Puts as many bytes of a text as there is room for, with a zero behind them where there is any room; and where `size` is not
+/// null how many bytes all of it has, with the zero.
+///
+/// # Safety
+/// `room` bytes may be written at `place`, and `size` is null or may be written.
+pub(crate) unsafe fn put_text(text: &[u8], room: usize, place: *mut u8, size: *mut usize) -> Outcome {
+    let copied = text.len().min(room.saturating_sub(1));
+    // SAFETY: what this function asks of its caller: no more than `room` is written.
+    unsafe {
+        if room > 0 {
+            put_bytes(&text[..copied], place)?;
+            place.add(copied).write(0);
+        }
+        if size.is_null() { Ok(()) } else { put(size, text.len() + 1) }
+    }
+}
+
+/// Puts bytes if there is room for all of them; and where `size` is not null, in any case, how many there are.
+///
+/// # Safety
+/// `room` bytes may be written at `place`, and `size` is null or may be written.
+pub(crate) unsafe fn put_whole(bytes: &[u8], room: usize, place: *mut u8, size: *mut usize) -> Outcome {
+    // SAFETY: what this function asks of its caller: no more than `room` is written.
+    unsafe {
+        if !size.is_null() {
+            put(size, bytes.len())?;
+        }
+        if room < bytes.len() { Err(orioleResult::ORIOLE_ERROR_INVALID_INPUT) } else { put_bytes(bytes, place) }
+    }
 }
 
 /// A copy of the caller's text. What is not UTF-8 in it is replaced, so that messages can name it and nothing is called so.

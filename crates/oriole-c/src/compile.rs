@@ -3,13 +3,30 @@
 use crate::boundary::catching;
 use crate::options::words;
 use crate::result::orioleResult;
-use oriole::{CompileError, Compiler, CompilerBuilder, DebugInfo, Diagnostic, FpContract, LlvmOptions, SettingError};
-use oriole_ptxas::{Host, Kind, Message, Request, Source};
-use std::sync::atomic::AtomicBool;
+use oriole::{CancelToken, CompileError, Compiler, DebugInfo, Diagnostic, FpContract, LlvmOptions, SettingError};
+use oriole_ptxas::{Host, Kind, Limits, Message, Request, Source};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// What messages and line tables call the input, of which no name is known.
 const PTX_NAME: &str = "input.ptx";
 const LLVM_NAME: &str = "input.ll";
+
+/// A module of LLVM IR of which what is called is linked.
+pub(crate) struct Library {
+    pub(crate) bytes: Vec<u8>,
+    /// What messages call it.
+    pub(crate) name: String,
+}
+
+/// What is compiled, with what, and how long.
+pub(crate) struct Job<'a> {
+    pub(crate) input: &'a [u8],
+    pub(crate) libraries: &'a [Arc<Library>],
+    pub(crate) limits: Limits,
+    pub(crate) cancel: CancelToken,
+}
 
 /// A module that was compiled.
 pub(crate) struct Success {
@@ -53,41 +70,51 @@ impl Host for Logs {
 }
 
 /// Compiles the input with ptxas's options.
-pub(crate) fn compile(input: &[u8], options: &[String], cancelled: &AtomicBool) -> Result<Success, Failure> {
+pub(crate) fn compile(job: &Job<'_>, options: &[String]) -> Result<Success, Failure> {
     let internal = |error| Failure { result: orioleResult::ORIOLE_ERROR_INTERNAL, error };
-    catching(|| compile_catching_nothing(input, options, cancelled)).map_err(internal)?
+    catching(|| compile_catching_nothing(job, options)).map_err(internal)?
 }
 
-fn compile_catching_nothing(input: &[u8], options: &[String], cancelled: &AtomicBool) -> Result<Success, Failure> {
+fn compile_catching_nothing(job: &Job<'_>, options: &[String]) -> Result<Success, Failure> {
+    let start = Instant::now();
     let mut logs = Logs::default();
     let failed = |failure, logs: Logs| Failure { result: result(failure), error: logs.error };
     let request = match Request::read(words(options), &mut logs) {
         Ok(request) => request,
         Err(failure) => return Err(failed(failure, logs)),
     };
-    let source = source(input, &request)?;
-    match request.compile([Ok(source)], Some(cancelled), &mut logs) {
+    let source = source(job, &request)?;
+    let limits = Limits { time: job.limits.time.map(|limit| limit.saturating_sub(start.elapsed())), ..job.limits };
+    match request.compile_within([Ok(source)], Some(job.cancel.flag()), limits, &mut logs) {
         Ok(Some(cubin)) => Ok(Success { cubin, info: logs.info }),
         Ok(None) => Err(Failure::invalid("no target to compile for")),
+        // What is left of the time behind LLVM IR's way to PTX is not what the caller set.
+        Err(oriole_ptxas::Failure::Time) => {
+            let error = job.limits.time.map_or(logs.error, |limit| format!("error: {}\n", CompileError::Time(limit)));
+            Err(Failure { result: orioleResult::ORIOLE_ERROR_TIMEOUT, error })
+        }
         Err(failure) => Err(failed(failure, logs)),
     }
 }
 
 fn result(failure: oriole_ptxas::Failure) -> orioleResult {
-    use oriole_ptxas::Failure::{Arguments, Cancelled, Internal, Module, Version};
+    use oriole_ptxas::Failure::{Arguments, Cancelled, Internal, Memory, Module, Time, Version};
     match failure {
         Arguments => orioleResult::ORIOLE_ERROR_INVALID_INPUT,
         Version => orioleResult::ORIOLE_ERROR_UNSUPPORTED_PTX_VERSION,
         Module => orioleResult::ORIOLE_ERROR_COMPILATION_FAILURE,
         Cancelled => orioleResult::ORIOLE_ERROR_CANCELLED,
+        Time => orioleResult::ORIOLE_ERROR_TIMEOUT,
+        Memory => orioleResult::ORIOLE_ERROR_OUT_OF_MEMORY,
         Internal => orioleResult::ORIOLE_ERROR_INTERNAL,
     }
 }
 
 /// The input as PTX.
-fn source(input: &[u8], request: &Request) -> Result<Source, Failure> {
+fn source(job: &Job<'_>, request: &Request) -> Result<Source, Failure> {
+    let input = job.input;
     if is_llvm(input) {
-        return Ok(Source { name: LLVM_NAME.to_owned(), text: ptx_of_llvm(input, request)? });
+        return Ok(Source { name: LLVM_NAME.to_owned(), text: ptx_of_llvm(job, request)? });
     }
     let text = std::str::from_utf8(without_end(input));
     let text =
@@ -95,25 +122,46 @@ fn source(input: &[u8], request: &Request) -> Result<Source, Failure> {
     Ok(Source { name: PTX_NAME.to_owned(), text: text.to_owned() })
 }
 
-fn ptx_of_llvm(input: &[u8], request: &Request) -> Result<String, Failure> {
-    let compiler = compiler(request).map_err(|error| Failure::invalid(&error.to_string()))?;
+fn ptx_of_llvm(job: &Job<'_>, request: &Request) -> Result<String, Failure> {
+    let compiler = compiler(job, request).map_err(|error| Failure::invalid(&error.to_string()))?;
     let contract = if request.fuses() { FpContract::default() } else { FpContract::Off };
-    let input = if is_bitcode(input) { input } else { without_end(input) };
-    compiler.llvm_to_ptx(input, &LlvmOptions::default().fp_contract(contract)).map_err(|error| match error {
-        CompileError::Source(diagnostics) => Failure {
-            result: orioleResult::ORIOLE_ERROR_COMPILATION_FAILURE,
-            error: diagnostics.iter().map(Diagnostic::render).collect(),
-        },
-        other => Failure::new(orioleResult::ORIOLE_ERROR_COMPILATION_FAILURE, &other.to_string()),
+    let options = LlvmOptions::default().fp_contract(contract);
+    let link = |options: LlvmOptions, library: &Arc<Library>| options.library(library.bytes.as_slice(), &library.name);
+    let options = job.libraries.iter().fold(options, link);
+    let input = if is_bitcode(job.input) { job.input } else { without_end(job.input) };
+    compiler.llvm_to_ptx(input, &options).map_err(|error| {
+        let result = match error {
+            CompileError::Cancelled => orioleResult::ORIOLE_ERROR_CANCELLED,
+            CompileError::Time(_) => orioleResult::ORIOLE_ERROR_TIMEOUT,
+            CompileError::Memory(_) => orioleResult::ORIOLE_ERROR_OUT_OF_MEMORY,
+            _ => orioleResult::ORIOLE_ERROR_COMPILATION_FAILURE,
+        };
+        match error {
+            CompileError::Source(diagnostics) => {
+                Failure { result, error: diagnostics.iter().map(Diagnostic::render).collect() }
+            }
+            other => Failure::new(result, &other.to_string()),
+        }
     })
 }
 
 /// The compiler that makes PTX as the options ask for it.
-fn compiler(request: &Request) -> Result<Compiler, SettingError> {
+fn compiler(job: &Job<'_>, request: &Request) -> Result<Compiler, SettingError> {
     let lines = if request.has_lines() { DebugInfo::Lines } else { DebugInfo::None };
-    let builder = Compiler::builder().file_name(LLVM_NAME).debug_info(lines).opt_level(request.opt_level());
-    let builder = request.target().into_iter().fold(builder, CompilerBuilder::target);
-    request.max_registers().into_iter().fold(builder, CompilerBuilder::max_registers).build()
+    let mut limits = oriole::Limits::default();
+    (limits.time, limits.memory) = (job.limits.time, job.limits.memory);
+    let mut builder = Compiler::builder().file_name(LLVM_NAME).debug_info(lines).opt_level(request.opt_level());
+    builder = builder.limits(limits).cancel(job.cancel.clone());
+    if let Some(target) = request.target() {
+        builder = builder.target(target);
+    }
+    if let Some(count) = request.max_registers() {
+        builder = builder.max_registers(count);
+    }
+    if let Some(jobs) = NonZeroUsize::new(request.jobs()) {
+        builder = builder.jobs(jobs);
+    }
+    builder.build()
 }
 
 /// A text as C has it: the zero at its end may be among the bytes that were counted.

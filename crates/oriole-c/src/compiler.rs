@@ -1,14 +1,16 @@
-//! The compiler's functions, as nvPTXCompiler has them.
+//! Compilers: made, set up, at work, cancelled. What nvPTXCompiler has is as there.
 
-use crate::boundary::{copy, guard, put, put_bytes, text};
-use crate::compile::{Failure, Success, compile};
+use crate::boundary::{copy, guard, put, text};
+use crate::cancel::Cancel;
+use crate::compile::{Failure, Job, Library, Success, compile};
 use crate::handles::{Handles, lock};
 use crate::log::Log;
 use crate::result::{Outcome, orioleResult};
+use oriole_ptxas::Limits;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What a compiler's handle points to for C; there is nothing to see.
 pub struct orioleCompiler {
@@ -16,22 +18,31 @@ pub struct orioleCompiler {
 }
 
 /// A compiler with its input and its results. Functions may be called by any thread. Those on different handles do not
-/// wait for one another; those on one handle do, but for `orioleCompilerCancel` and `orioleCompilerDestroy`.
+/// wait for one another. On one handle compilations wait for one another, and what asks for results waits for them; nothing
+/// else waits.
 pub type orioleCompilerHandle = *mut orioleCompiler;
 
 /// What a handle stands for.
 struct Object {
     input: Vec<u8>,
-    cancelled: AtomicBool,
+    cancel: Cancel,
+    settings: Mutex<Settings>,
     results: Mutex<Results>,
+}
+
+/// What compilations that begin from now on are bound by, and what they link.
+#[derive(Clone, Default)]
+struct Settings {
+    limits: Limits,
+    libraries: Vec<Arc<Library>>,
 }
 
 /// What the last compilation left.
 #[derive(Default)]
-struct Results {
-    cubin: Option<Vec<u8>>,
-    error: Log,
-    info: Log,
+pub(crate) struct Results {
+    pub(crate) cubin: Option<Vec<u8>>,
+    pub(crate) error: Log,
+    pub(crate) info: Log,
 }
 
 static COMPILERS: Handles<Object> = Handles::new();
@@ -64,7 +75,8 @@ pub unsafe extern "C" fn orioleCompilerCreate(
         }
         // SAFETY: the same.
         let input = unsafe { copy(ptxCode.cast(), ptxCodeLen) }?;
-        let number = COMPILERS.insert(Object { input, cancelled: AtomicBool::new(false), results: Mutex::default() });
+        let (cancel, settings, results) = (Cancel::default(), Mutex::default(), Mutex::default());
+        let number = COMPILERS.insert(Object { input, cancel, settings, results });
         // SAFETY: it was not null when null was written there.
         unsafe { put(compiler, ptr::without_provenance_mut(number)) }
     })
@@ -100,7 +112,7 @@ pub unsafe extern "C" fn orioleCompilerDestroy(compiler: *mut orioleCompilerHand
 /// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`; and, with a text in the error log, `ORIOLE_ERROR_INVALID_INPUT` for an
 /// option that is wrong, unknown or not supported, for null, and for PTX that is not UTF-8;
 /// `ORIOLE_ERROR_COMPILATION_FAILURE`; `ORIOLE_ERROR_UNSUPPORTED_PTX_VERSION`; `ORIOLE_ERROR_CANCELLED`;
-/// `ORIOLE_ERROR_INTERNAL`.
+/// `ORIOLE_ERROR_TIMEOUT`; `ORIOLE_ERROR_OUT_OF_MEMORY`; `ORIOLE_ERROR_INTERNAL`.
 ///
 /// # Safety
 /// `compileOptions` is null or has as many strings as `numCompileOptions` says, each null or ended by a zero.
@@ -114,9 +126,11 @@ pub unsafe extern "C" fn orioleCompilerCompile(
         let object = object(compiler)?;
         let mut results = lock(&object.results);
         *results = Results::default();
+        let Settings { limits, libraries } = lock(&object.settings).clone();
+        let job = Job { input: &object.input, libraries: &libraries, limits, cancel: object.cancel.token() };
         // SAFETY: what this function asks of its caller.
         let options = unsafe { options(numCompileOptions, compileOptions) };
-        match options.and_then(|options| compile(&object.input, &options, &object.cancelled)) {
+        match options.and_then(|options| compile(&job, &options)) {
             Ok(Success { cubin, info }) => {
                 *results = Results { cubin: Some(cubin), error: Log::default(), info: Log::new(&info) };
                 Ok(())
@@ -148,127 +162,87 @@ unsafe fn options(count: c_int, options: *const *const c_char) -> Result<Vec<Str
 }
 
 /// Ends the compilation that is under way in another thread, soon, and every later one of this compiler at once, with
-/// `ORIOLE_ERROR_CANCELLED`. nvPTXCompiler has no such function.
+/// `ORIOLE_ERROR_CANCELLED`. nvPTXCompiler has no such function. It waits for nothing.
 ///
 /// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn orioleCompilerCancel(compiler: orioleCompilerHandle) -> orioleResult {
     guard(|| {
-        object(compiler)?.cancelled.store(true, Ordering::Relaxed);
+        object(compiler)?.cancel.cancel();
         Ok(())
     })
 }
 
-/// How large the cubin is.
+/// Lets a compiler compile again that was cancelled. What was cancelled and is still under way ends all the same.
 ///
-/// `binaryImageSize`: where its bytes go.
-///
-/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null,
-/// `ORIOLE_ERROR_COMPILER_INVOCATION_INCOMPLETE` where nothing was compiled or the last compilation failed.
-///
-/// # Safety
-/// `binaryImageSize` is null or may be written.
+/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn orioleCompilerGetCompiledProgramSize(
-    compiler: orioleCompilerHandle,
-    binaryImageSize: *mut usize,
-) -> orioleResult {
-    // SAFETY: what this function asks of its caller.
-    with_cubin(compiler, |cubin| unsafe { put(binaryImageSize, cubin.len()) })
-}
-
-/// The cubin.
-///
-/// `binaryImage`: where as many bytes go as `orioleCompilerGetCompiledProgramSize` says.
-///
-/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null,
-/// `ORIOLE_ERROR_COMPILER_INVOCATION_INCOMPLETE` where nothing was compiled or the last compilation failed.
-///
-/// # Safety
-/// `binaryImage` is null or as many bytes may be written there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn orioleCompilerGetCompiledProgram(
-    compiler: orioleCompilerHandle,
-    binaryImage: *mut c_void,
-) -> orioleResult {
-    // SAFETY: what this function asks of its caller.
-    with_cubin(compiler, |cubin| unsafe { put_bytes(cubin, binaryImage.cast()) })
-}
-
-fn with_cubin(compiler: orioleCompilerHandle, give: impl FnOnce(&[u8]) -> Outcome) -> orioleResult {
-    with_results(compiler, |results| {
-        give(results.cubin.as_ref().ok_or(orioleResult::ORIOLE_ERROR_COMPILER_INVOCATION_INCOMPLETE)?)
+pub extern "C" fn orioleCompilerResume(compiler: orioleCompilerHandle) -> orioleResult {
+    guard(|| {
+        object(compiler)?.cancel.resume();
+        Ok(())
     })
 }
 
-fn with_results(compiler: orioleCompilerHandle, give: impl FnOnce(&Results) -> Outcome) -> orioleResult {
+fn set(compiler: orioleCompilerHandle, change: impl FnOnce(&mut Settings)) -> orioleResult {
+    guard(|| {
+        change(&mut lock(&object(compiler)?.settings));
+        Ok(())
+    })
+}
+
+/// Sets how long a compilation may take on the host; longer is `ORIOLE_ERROR_TIMEOUT`. It is for those that begin later.
+///
+/// `milliseconds`: 0 for no bound, as it is at first.
+///
+/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
+#[unsafe(no_mangle)]
+pub extern "C" fn orioleCompilerSetTimeout(compiler: orioleCompilerHandle, milliseconds: u64) -> orioleResult {
+    set(compiler, |settings| settings.limits.time = (milliseconds > 0).then(|| Duration::from_millis(milliseconds)))
+}
+
+/// Sets by how many bytes the process may grow from the start of a compilation on; more is `ORIOLE_ERROR_OUT_OF_MEMORY`. It is
+/// for those that begin later, and on Linux only; docs/c.md says what it can hold and what not.
+///
+/// `bytes`: 0 for no bound, as it is at first.
+///
+/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
+#[unsafe(no_mangle)]
+pub extern "C" fn orioleCompilerSetMemoryLimit(compiler: orioleCompilerHandle, bytes: u64) -> orioleResult {
+    set(compiler, |settings| settings.limits.memory = (bytes > 0).then_some(bytes))
+}
+
+/// Adds a module of LLVM IR, such as libdevice, of which compilations that begin later link what an input of LLVM IR calls.
+/// Of several the first that has a function gives it.
+///
+/// `librarySize`, `library`: its bytes, text or bitcode, which are copied.
+/// `name`: what messages call it.
+///
+/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null, `ORIOLE_ERROR_OUT_OF_MEMORY`. What is
+/// no module fails when an input is compiled.
+///
+/// # Safety
+/// `librarySize` bytes can be read at `library` and `name` is a string, where they are not null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn orioleCompilerAddLibrary(
+    compiler: orioleCompilerHandle,
+    librarySize: usize,
+    library: *const c_void,
+    name: *const c_char,
+) -> orioleResult {
+    guard(|| {
+        let object = object(compiler)?;
+        if library.is_null() {
+            return Err(orioleResult::ORIOLE_ERROR_INVALID_INPUT);
+        }
+        // SAFETY: what this function asks of its caller.
+        let (bytes, name) = unsafe { (copy(library.cast(), librarySize)?, text(name)?) };
+        lock(&object.settings).libraries.push(Arc::new(Library { bytes, name }));
+        Ok(())
+    })
+}
+
+/// What the last compilation of a compiler left; waits for one that is under way.
+pub(crate) fn with_results(compiler: orioleCompilerHandle, give: impl FnOnce(&Results) -> Outcome) -> orioleResult {
     guard(|| give(&lock(&object(compiler)?.results)))
-}
-
-/// How large the error log of the last compilation is.
-///
-/// `errorLogSize`: where its bytes go, with the zero at its end; 0 where there is no text.
-///
-/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null.
-///
-/// # Safety
-/// `errorLogSize` is null or may be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn orioleCompilerGetErrorLogSize(
-    compiler: orioleCompilerHandle,
-    errorLogSize: *mut usize,
-) -> orioleResult {
-    // SAFETY: what this function asks of its caller.
-    with_results(compiler, |results| unsafe { put(errorLogSize, results.error.size()) })
-}
-
-/// Why the last compilation failed, each error with its line.
-///
-/// `errorLog`: where as many bytes go as `orioleCompilerGetErrorLogSize` says, the last one zero.
-///
-/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null.
-///
-/// # Safety
-/// `errorLog` is null or as many bytes may be written there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn orioleCompilerGetErrorLog(
-    compiler: orioleCompilerHandle,
-    errorLog: *mut c_char,
-) -> orioleResult {
-    // SAFETY: what this function asks of its caller.
-    with_results(compiler, |results| unsafe { results.error.put(errorLog) })
-}
-
-/// How large the info log of the last compilation is.
-///
-/// `infoLogSize`: where its bytes go, with the zero at its end; 0 where there is no text.
-///
-/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null.
-///
-/// # Safety
-/// `infoLogSize` is null or may be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn orioleCompilerGetInfoLogSize(
-    compiler: orioleCompilerHandle,
-    infoLogSize: *mut usize,
-) -> orioleResult {
-    // SAFETY: what this function asks of its caller.
-    with_results(compiler, |results| unsafe { put(infoLogSize, results.info.size()) })
-}
-
-/// The warnings of the last compilation, and with `--verbose` what each kernel uses: registers, spills, memory.
-///
-/// `infoLog`: where as many bytes go as `orioleCompilerGetInfoLogSize` says, the last one zero.
-///
-/// Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`, `ORIOLE_ERROR_INVALID_INPUT` for null.
-///
-/// # Safety
-/// `infoLog` is null or as many bytes may be written there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn orioleCompilerGetInfoLog(
-    compiler: orioleCompilerHandle,
-    infoLog: *mut c_char,
-) -> orioleResult {
-    // SAFETY: what this function asks of its caller.
-    with_results(compiler, |results| unsafe { results.info.put(infoLog) })
 }

@@ -11,30 +11,50 @@
 #![allow(non_camel_case_types, non_snake_case)]
 
 mod boundary;
+mod cancel;
 mod compile;
 mod compiler;
+mod compiler_results;
 mod disassembly;
 mod handles;
 mod launch;
 mod log;
 mod options;
+mod quiet;
 mod result;
 mod simulator;
+mod simulator_results;
+mod simulator_settings;
 mod version;
 
 pub use compiler::{
-    orioleCompiler, orioleCompilerCancel, orioleCompilerCompile, orioleCompilerCreate, orioleCompilerDestroy,
+    orioleCompiler, orioleCompilerAddLibrary, orioleCompilerCancel, orioleCompilerCompile, orioleCompilerCreate,
+    orioleCompilerDestroy, orioleCompilerHandle, orioleCompilerResume, orioleCompilerSetMemoryLimit,
+    orioleCompilerSetTimeout,
+};
+pub use compiler_results::{
+    orioleCompilerCopyCompiledProgram, orioleCompilerCopyErrorLog, orioleCompilerCopyInfoLog,
     orioleCompilerGetCompiledProgram, orioleCompilerGetCompiledProgramSize, orioleCompilerGetErrorLog,
-    orioleCompilerGetErrorLogSize, orioleCompilerGetInfoLog, orioleCompilerGetInfoLogSize, orioleCompilerHandle,
+    orioleCompilerGetErrorLogSize, orioleCompilerGetInfoLog, orioleCompilerGetInfoLogSize,
 };
 pub use disassembly::{orioleDisassemble, orioleFree};
 pub use launch::{orioleArgument, orioleArgumentKind, orioleDim, orioleLaunchReport};
 pub use log::orioleGetLastError;
 pub use result::{orioleGetResultString, orioleResult};
 pub use simulator::{
-    orioleSimulator, orioleSimulatorCreate, orioleSimulatorDestroy, orioleSimulatorGetErrorLog,
-    orioleSimulatorGetErrorLogSize, orioleSimulatorGetPrinted, orioleSimulatorGetPrintedSize, orioleSimulatorGetReport,
-    orioleSimulatorHandle, orioleSimulatorLaunch, orioleSimulatorSetCluster, orioleSimulatorSetMaxInstructions,
-    orioleSimulatorSetStrict, orioleSimulatorSetThreads, orioleSimulatorSetTimeout, orioleSimulatorSetTiming,
+    orioleSimulator, orioleSimulatorCancel, orioleSimulatorCreate, orioleSimulatorDestroy, orioleSimulatorHandle,
+    orioleSimulatorLaunch, orioleSimulatorResume,
 };
-pub use version::orioleCompilerGetVersion;
+pub use simulator_results::{
+    orioleSimulatorCopyErrorLog, orioleSimulatorCopyPrinted, orioleSimulatorGetErrorLog,
+    orioleSimulatorGetErrorLogSize, orioleSimulatorGetPrinted, orioleSimulatorGetPrintedSize, orioleSimulatorGetReport,
+};
+pub use simulator_settings::{
+    orioleSimulatorSetCluster, orioleSimulatorSetDeterministic, orioleSimulatorSetMaxInstructions,
+    orioleSimulatorSetMemoryLimit, orioleSimulatorSetStrict, orioleSimulatorSetThreads, orioleSimulatorSetTimeout,
+    orioleSimulatorSetTiming,
+};
+pub use version::{
+    ORIOLE_VERSION, ORIOLE_VERSION_MAJOR, ORIOLE_VERSION_MINOR, ORIOLE_VERSION_PATCH, orioleCompilerGetVersion,
+    orioleGetVersion,
+};

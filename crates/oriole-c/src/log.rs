@@ -15,6 +15,11 @@ impl Log {
         Log(CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default())
     }
 
+    /// Its bytes, without the zero.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
     /// Bytes with the zero at the end; 0 for an empty text, which callers take for "there is none".
     pub(crate) fn size(&self) -> usize {
         if self.0.is_empty() { 0 } else { self.0.as_bytes_with_nul().len() }

@@ -16,7 +16,7 @@ pub enum orioleResult {
     ORIOLE_ERROR_COMPILATION_FAILURE = 3,
     /// A fault of Oriole itself.
     ORIOLE_ERROR_INTERNAL = 4,
-    /// There is not as much memory as was asked for.
+    /// There is not as much memory as was asked for, or a bound of memory is reached.
     ORIOLE_ERROR_OUT_OF_MEMORY = 5,
     /// There is no result yet: nothing was compiled or launched, or the last try failed.
     ORIOLE_ERROR_COMPILER_INVOCATION_INCOMPLETE = 6,
@@ -24,7 +24,7 @@ pub enum orioleResult {
     ORIOLE_ERROR_UNSUPPORTED_PTX_VERSION = 7,
     /// Never given: code that synchronises on the device is compiled. It keeps its number for programs that ask for it.
     ORIOLE_ERROR_UNSUPPORTED_DEVSIDE_SYNC = 8,
-    /// `orioleCompilerCancel` ended the compilation.
+    /// `orioleCompilerCancel` ended the compilation, or `orioleSimulatorCancel` the launch.
     ORIOLE_ERROR_CANCELLED = 9,
     /// The handle is none of a simulator that exists.
     ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE = 100,
@@ -34,13 +34,15 @@ pub enum orioleResult {
     ORIOLE_ERROR_INVALID_LAUNCH = 102,
     /// The kernel stopped: an illegal address, a deadlock, a trap and the like; the error log says what and where.
     ORIOLE_ERROR_FAULT = 103,
+    /// The compilation took longer than `orioleCompilerSetTimeout` allows.
+    ORIOLE_ERROR_TIMEOUT = 104,
 }
 
 /// What a function gives to who calls it, or why it gives nothing.
 pub(crate) type Outcome<T = ()> = Result<T, orioleResult>;
 
 /// All results with their names.
-const NAMES: [(orioleResult, &CStr); 14] = {
+const NAMES: [(orioleResult, &CStr); 15] = {
     use orioleResult::*;
     [
         (ORIOLE_SUCCESS, c"ORIOLE_SUCCESS"),
@@ -57,6 +59,7 @@ const NAMES: [(orioleResult, &CStr); 14] = {
         (ORIOLE_ERROR_INVALID_CUBIN, c"ORIOLE_ERROR_INVALID_CUBIN"),
         (ORIOLE_ERROR_INVALID_LAUNCH, c"ORIOLE_ERROR_INVALID_LAUNCH"),
         (ORIOLE_ERROR_FAULT, c"ORIOLE_ERROR_FAULT"),
+        (ORIOLE_ERROR_TIMEOUT, c"ORIOLE_ERROR_TIMEOUT"),
     ]
 };
 

@@ -4,6 +4,21 @@ use crate::boundary::{guard, put};
 use crate::result::orioleResult;
 use std::ffi::c_uint;
 
+/// The first number of the version of this header.
+pub const ORIOLE_VERSION_MAJOR: u32 = 0;
+/// The second number of the version of this header.
+pub const ORIOLE_VERSION_MINOR: u32 = 1;
+/// The third number of the version of this header.
+pub const ORIOLE_VERSION_PATCH: u32 = 0;
+/// The version of this header as one number: 10000 times the first, 100 times the second, and the third.
+pub const ORIOLE_VERSION: u32 = 100;
+
+/// The version of the library that runs, as `ORIOLE_VERSION` has that of the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn orioleGetVersion() -> u32 {
+    ORIOLE_VERSION
+}
+
 /// The library's version.
 ///
 /// `major`, `minor`: where its numbers go.
@@ -18,12 +33,23 @@ pub unsafe extern "C" fn orioleCompilerGetVersion(major: *mut c_uint, minor: *mu
         if minor.is_null() {
             return Err(orioleResult::ORIOLE_ERROR_INVALID_INPUT);
         }
-        // Cargo gives the numbers as decimal digits.
-        let number = |digits: &str| digits.parse().map_err(|_| orioleResult::ORIOLE_ERROR_INTERNAL);
         // SAFETY: what this function asks of its caller.
         unsafe {
-            put(major, number(env!("CARGO_PKG_VERSION_MAJOR"))?)?;
-            put(minor, number(env!("CARGO_PKG_VERSION_MINOR"))?)
+            put(major, ORIOLE_VERSION_MAJOR)?;
+            put(minor, ORIOLE_VERSION_MINOR)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_of_the_crate() {
+        let numbers = [ORIOLE_VERSION_MAJOR, ORIOLE_VERSION_MINOR, ORIOLE_VERSION_PATCH];
+        assert_eq!(numbers.map(|number| number.to_string()).join("."), env!("CARGO_PKG_VERSION"));
+        assert_eq!(orioleGetVersion(), 10_000 * numbers[0] + 100 * numbers[1] + numbers[2]);
+        assert!(numbers[1] < 100 && numbers[2] < 100);
+    }
 }

@@ -28,6 +28,19 @@ fn many_values(count: usize) -> String {
     text
 }
 
+/// LLVM IR with many functions, each with much to do.
+fn many_functions() -> String {
+    let function = |number: u32| {
+        let sums = (1..200).map(|at| format!("  %v{at} = add i32 %v{}, %v{}\n", at - 1, at / 2));
+        format!(
+            "define ptx_kernel void @f{number}(ptr addrspace(1) %p) {{\n  %v0 = load i32, ptr addrspace(1) %p\n{}  store i32 \
+             %v199, ptr addrspace(1) %p\n  ret void\n}}\n",
+            sums.collect::<String>()
+        )
+    };
+    format!("target triple = \"nvptx64-nvidia-cuda\"\n{}", (0..20).map(function).collect::<String>())
+}
+
 #[test]
 fn the_cubin_is_that_of_the_rust_library() {
     let builder = || oriole::Compiler::builder().target("sm_90").file_name("input.ptx");
@@ -299,6 +312,94 @@ fn a_cancelled_compiler_compiles_no_more() {
     assert_eq!(orioleCompilerCancel(compiler.0), ORIOLE_SUCCESS);
     assert_eq!(compiler.compile(&[]), ORIOLE_ERROR_CANCELLED);
     assert_eq!(compiler.error_log(), "error: the compilation was cancelled\n");
+    assert_eq!(orioleCompilerResume(compiler.0), ORIOLE_SUCCESS);
+    assert_eq!(compiler.compile(&[]), ORIOLE_SUCCESS);
+    let compiler = Compiler::new(LLVM);
+    assert_eq!(orioleCompilerCancel(compiler.0), ORIOLE_SUCCESS);
+    assert_eq!(compiler.compile(&[]), ORIOLE_ERROR_CANCELLED);
+}
+
+#[test]
+fn compilations_have_bounds_of_time_and_memory() {
+    for module in [many_values(1000), many_functions()] {
+        let compiler = Compiler::new(module);
+        assert_eq!(orioleCompilerSetTimeout(compiler.0, 1), ORIOLE_SUCCESS);
+        assert_eq!(compiler.compile(&[]), ORIOLE_ERROR_TIMEOUT);
+        assert_eq!(compiler.error_log(), "error: the compilation takes longer than 0.001 seconds\n");
+        assert_eq!(orioleCompilerSetTimeout(compiler.0, 0), ORIOLE_SUCCESS);
+        // What is too much is tried in a process of its own (tests/host).
+        assert_eq!(orioleCompilerSetMemoryLimit(compiler.0, 1 << 40), ORIOLE_SUCCESS);
+        assert_eq!(compiler.compile(&["--split-compile=4"]), ORIOLE_SUCCESS, "{}", compiler.error_log());
+    }
+}
+
+/// A library such as libdevice gives what the module only declares.
+#[test]
+fn what_is_called_is_linked() {
+    const CALLER: &str = "target triple = \"nvptx64-nvidia-cuda\"
+declare float @twice(float)
+define ptx_kernel void @k(ptr addrspace(1) %p) {
+  %x = load float, ptr addrspace(1) %p
+  %y = call float @twice(float %x)
+  store float %y, ptr addrspace(1) %p
+  ret void
+}
+";
+    const LIBRARY: &str = "target triple = \"nvptx64-nvidia-cuda\"
+define float @twice(float %x) {
+  %y = fadd float %x, %x
+  ret float %y
+}
+";
+    let compiler = Compiler::new(CALLER);
+    assert_eq!(compiler.compile(&["-arch=sm_80"]), ORIOLE_ERROR_COMPILATION_FAILURE);
+    let add = |library: &str| {
+        // SAFETY: the bytes are there, and the name ends with a zero.
+        unsafe { orioleCompilerAddLibrary(compiler.0, library.len(), library.as_ptr().cast(), c"twice.ll".as_ptr()) }
+    };
+    assert_eq!(add(LIBRARY), ORIOLE_SUCCESS);
+    assert_eq!(compiler.compile(&["-arch=sm_80"]), ORIOLE_SUCCESS, "{}", compiler.error_log());
+    let library = oriole::LlvmOptions::default().library(LIBRARY, "twice.ll");
+    let builder = oriole::Compiler::builder().target("sm_80").file_name("input.ll").build().expect("settings");
+    let expected = builder.compile_llvm_with(CALLER, &library).expect("it compiles");
+    assert_eq!(compiler.program().as_deref(), Ok(expected.cubin.as_bytes()));
+    assert_eq!(add("define nonsense"), ORIOLE_SUCCESS);
+    assert_eq!(compiler.compile(&["-arch=sm_80"]), ORIOLE_ERROR_COMPILATION_FAILURE);
+    assert!(compiler.error_log().contains("twice.ll:1"), "{}", compiler.error_log());
+    // SAFETY: null is answered.
+    unsafe {
+        let (null, name) = (ptr::null(), c"name".as_ptr());
+        assert_eq!(orioleCompilerAddLibrary(compiler.0, 1, null, name), ORIOLE_ERROR_INVALID_INPUT);
+        assert_eq!(orioleCompilerAddLibrary(compiler.0, 1, name.cast(), ptr::null()), ORIOLE_ERROR_INVALID_INPUT);
+    }
+}
+
+#[test]
+fn results_are_copied_as_far_as_there_is_room() {
+    let compiler = Compiler::new(SAXPY);
+    assert_eq!(compiler.compile(&["-v"]), ORIOLE_SUCCESS);
+    let (program, log) = (compiler.program().expect("it was compiled"), compiler.info_log());
+    let (mut size, mut bytes) = (0, vec![0xaau8; program.len().max(log.len()) + 2]);
+    // SAFETY: there is as much room as each call says.
+    unsafe {
+        let handle = compiler.0;
+        let few = program.len() - 1;
+        let copied = orioleCompilerCopyCompiledProgram(handle, few, bytes.as_mut_ptr().cast(), &mut size);
+        assert_eq!((copied, size, bytes[0]), (ORIOLE_ERROR_INVALID_INPUT, program.len(), 0xaa));
+        let copied = orioleCompilerCopyCompiledProgram(handle, size, bytes.as_mut_ptr().cast(), ptr::null_mut());
+        assert_eq!((copied, &bytes[..size], bytes[size]), (ORIOLE_SUCCESS, &program[..], 0xaa));
+        assert_eq!(orioleCompilerCopyInfoLog(handle, 0, ptr::null_mut(), &mut size), ORIOLE_SUCCESS);
+        assert_eq!(size, log.len() + 1);
+        for room in [1, 2, 10, size, size + 1] {
+            bytes.fill(0xaa);
+            assert_eq!(orioleCompilerCopyInfoLog(handle, room, bytes.as_mut_ptr().cast(), &mut size), ORIOLE_SUCCESS);
+            let text = &log.as_bytes()[..(room - 1).min(log.len())];
+            assert_eq!((&bytes[..text.len()], &bytes[text.len()..text.len() + 2]), (text, &[0, 0xaa][..]));
+        }
+        assert_eq!(orioleCompilerCopyErrorLog(handle, 2, bytes.as_mut_ptr().cast(), &mut size), ORIOLE_SUCCESS);
+        assert_eq!((size, bytes[0]), (1, 0));
+        assert_eq!(orioleCompilerCopyErrorLog(handle, 2, ptr::null_mut(), &mut size), ORIOLE_ERROR_INVALID_INPUT);
+    }
 }
 
 #[test]

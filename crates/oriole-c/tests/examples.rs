@@ -45,12 +45,65 @@ fn the_example_in_c_compiles_and_runs_a_kernel() {
     }
 }
 
+/// A program that needs no shared library, with the libraries that `pkg-config --static` names (`tools/install_c.sh`).
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn the_static_library_makes_static_programs() {
+    let Some(compiler) = oriole_prerequisites::program("/usr/bin/cc") else { return };
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("example-static");
+    let built = Command::new(compiler)
+        .args(["-std=c11", "-static", "-I"])
+        .arg(Path::new(CRATE).join("include"))
+        .arg(Path::new(CRATE).join("examples/compile_and_run.c"))
+        .arg(library().join("liboriole_c.a"))
+        .args(["-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc", "-o"])
+        .arg(&program)
+        .output()
+        .expect("the compiler can be started");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let ran = Command::new(&program).output().expect("the example can be started");
+    assert!(ran.status.success() && String::from_utf8_lossy(&ran.stdout).contains("all 1000 results are right"));
+}
+
 #[test]
 fn the_example_in_cpp_shows_the_error_log() {
     let Some(compiler) = oriole_prerequisites::program("/usr/bin/c++") else { return };
     let text = output_of(&compiler, "-std=c++17", "compile.cpp");
     for part in ["bytes of cubin", "ORIOLE_ERROR_COMPILATION_FAILURE", "input.ptx:7:", "%seven"] {
         assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+/// Programs are of all ages. Standards that a compiler does not know yet are left out.
+#[test]
+fn the_header_is_right_in_every_standard() {
+    const PROGRAM: &str = "#include <oriole.h>
+int main(void) {
+    orioleLaunchReport report;
+    report.size = sizeof report;
+    return orioleGetVersion() == ORIOLE_VERSION && report.size > 0 ? 0 : 1;
+}
+";
+    let languages = [
+        ("/usr/bin/cc", "c", &["c89", "iso9899:199409", "c99", "c11", "c17", "c23"][..]),
+        ("/usr/bin/c++", "cpp", &["c++98", "c++03", "c++11", "c++14", "c++17", "c++20", "c++23"]),
+    ];
+    for (compiler, extension, standards) in languages {
+        let Some(compiler) = oriole_prerequisites::program(compiler) else { continue };
+        let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("standards.{extension}"));
+        std::fs::write(&source, PROGRAM).expect("it can be written");
+        for standard in standards {
+            let compile = |input: &Path| {
+                let mut command = Command::new(&compiler);
+                command.args(["-Wall", "-Wextra", "-Werror", "-pedantic-errors", "-fsyntax-only", "-I"]);
+                command.arg(Path::new(CRATE).join("include")).arg(format!("-std={standard}")).arg(input);
+                command.output().expect("the compiler can be started")
+            };
+            let done = compile(&source);
+            let said = String::from_utf8_lossy(&done.stderr);
+            let is_unknown = said.contains("unrecognized command-line option") || said.contains("invalid value");
+            assert!(done.status.success() || is_unknown, "{standard}: {said}");
+        }
     }
 }
 
@@ -70,5 +123,5 @@ fn every_function_is_in_the_header_and_in_the_manual() {
             functions += 1;
         }
     }
-    assert_eq!(functions, 29);
+    assert_eq!(functions, 43);
 }

@@ -5,12 +5,28 @@ use crate::common;
 use crate::common::{SAXPY, cubin, done, log};
 use oriole_c::*;
 use std::ffi::{CStr, CString};
-use std::ptr;
+use std::time::{Duration, Instant};
+use std::{ptr, thread};
 
 use orioleArgumentKind::*;
 use orioleResult::*;
 
 const ONE: orioleDim = orioleDim { x: 1, y: 1, z: 1 };
+
+/// A report before a function gets it.
+fn empty_report(size: usize) -> orioleLaunchReport {
+    orioleLaunchReport {
+        size,
+        blocks: 0,
+        warps: 0,
+        warp_instructions: 0,
+        thread_instructions: 0,
+        cycles: 0,
+        occupancy: 0.0,
+        clock_mhz: 0,
+        reserved: 0,
+    }
+}
 
 /// A simulator that is destroyed at the end.
 struct Simulator(orioleSimulatorHandle);
@@ -40,11 +56,10 @@ impl Simulator {
     }
 
     fn report(&self) -> Result<orioleLaunchReport, orioleResult> {
-        let mut report = std::mem::MaybeUninit::uninit();
+        let mut report = empty_report(size_of::<orioleLaunchReport>());
         // SAFETY: a report can be written there.
-        done(unsafe { orioleSimulatorGetReport(self.0, report.as_mut_ptr()) })?;
-        // SAFETY: it was.
-        Ok(unsafe { report.assume_init() })
+        done(unsafe { orioleSimulatorGetReport(self.0, &mut report) })?;
+        Ok(report)
     }
 
     fn printed(&self) -> Vec<u8> {
@@ -107,6 +122,33 @@ fn a_kernel_runs_and_gives_its_results_back() {
     assert_eq!(y, [9.0; 100]);
 }
 
+/// Programs of before and after this version have a structure of another size.
+#[test]
+fn a_report_has_as_many_bytes_as_its_caller_knows() {
+    #[repr(C)]
+    struct Longer {
+        report: orioleLaunchReport,
+        more: [u64; 4],
+        behind: u64,
+    }
+    let simulator = Simulator::new(&cubin(SAXPY, &[]));
+    let (mut x, mut y) = ([0f32; 32], [0f32; 32]);
+    let arguments =
+        [value(1f32), argument(ORIOLE_ARGUMENT_INPUT, &mut x), argument(ORIOLE_ARGUMENT_IN_OUT, &mut y), value(32u32)];
+    assert_eq!(simulator.launch("saxpy", 1, 32, &arguments), ORIOLE_SUCCESS);
+    let size = size_of::<orioleLaunchReport>();
+    let mut place = Longer { report: empty_report(size + 32), more: [!0; 4], behind: !0 };
+    // SAFETY: as many bytes can be written as it says.
+    assert_eq!(unsafe { orioleSimulatorGetReport(simulator.0, (&raw mut place).cast()) }, ORIOLE_SUCCESS);
+    assert_eq!((place.report.size, place.report.warps, place.more, place.behind), (size + 32, 1, [0; 4], !0));
+    for wrong in [0, 8, size - 1] {
+        let mut report = empty_report(wrong);
+        // SAFETY: the same.
+        assert_eq!(unsafe { orioleSimulatorGetReport(simulator.0, &mut report) }, ORIOLE_ERROR_INVALID_INPUT);
+        assert_eq!(report, empty_report(wrong));
+    }
+}
+
 #[test]
 fn launches_that_are_impossible_say_why() {
     let simulator = Simulator::new(&cubin(SAXPY, &[]));
@@ -134,6 +176,10 @@ fn launches_that_are_impossible_say_why() {
         (nothing, ORIOLE_ERROR_INVALID_INPUT),
         (no_kind, ORIOLE_ERROR_INVALID_INPUT),
         (huge, ORIOLE_ERROR_OUT_OF_MEMORY),
+        (
+            orioleArgument { kind: ORIOLE_ARGUMENT_OUTPUT as u32, size: usize::MAX / 2, ..huge },
+            ORIOLE_ERROR_OUT_OF_MEMORY,
+        ),
     ];
     for (wrong, result) in cases {
         let arguments = [arguments[0], arguments[1], wrong, arguments[3]];
@@ -167,6 +213,70 @@ fn a_fault_says_what_and_where() {
     assert_eq!(simulator.error_log(), "");
 }
 
+/// A kernel that never ends.
+const ENDLESS: &str = ".version 8.0\n.target sm_90\n.address_size 64
+    .visible .entry endless(.param .u64 p) {
+        .reg .b64 %p; .reg .b32 %v;
+        ld.param.u64 %p, [p];
+        again: ld.volatile.global.u32 %v, [%p]; add.u32 %v, %v, 1; st.volatile.global.u32 [%p], %v; bra again;
+    }";
+
+/// Nothing of another thread waits for the launch but its results.
+#[test]
+fn a_launch_is_ended_by_another_thread() {
+    let simulator = Simulator::new(&cubin(ENDLESS, &[]));
+    let handle = simulator.0.addr();
+    let other = thread::spawn(move || {
+        let handle = ptr::without_provenance_mut(handle);
+        thread::sleep(Duration::from_millis(100));
+        let begin = Instant::now();
+        assert_eq!(orioleSimulatorSetTimeout(handle, 5), ORIOLE_SUCCESS);
+        assert_eq!(orioleSimulatorSetStrict(handle, 1), ORIOLE_SUCCESS);
+        assert_eq!(orioleSimulatorCancel(handle), ORIOLE_SUCCESS);
+        assert!(begin.elapsed() < Duration::from_millis(50), "{:?}", begin.elapsed());
+        begin
+    });
+    let mut word = [0u32];
+    let arguments = [argument(ORIOLE_ARGUMENT_IN_OUT, &mut word)];
+    assert_eq!(simulator.launch("endless", 100, 64, &arguments), ORIOLE_ERROR_CANCELLED, "{}", simulator.error_log());
+    let end = Instant::now();
+    let late = end - other.join().expect("no panic");
+    assert!(late < Duration::from_millis(500), "{late:?}");
+    assert!(simulator.error_log().starts_with("cancelled"), "{}", simulator.error_log());
+    assert_eq!(simulator.launch("endless", 1, 1, &arguments), ORIOLE_ERROR_CANCELLED);
+    // The time is what was set meanwhile.
+    assert_eq!(orioleSimulatorResume(simulator.0), ORIOLE_SUCCESS);
+    assert_eq!(simulator.launch("endless", 1, 1, &arguments), ORIOLE_ERROR_FAULT);
+    assert!(simulator.error_log().starts_with("time limit"), "{}", simulator.error_log());
+    assert_eq!(word, [0]);
+}
+
+#[test]
+fn a_launch_takes_no_more_memory_than_it_may() {
+    let simulator = Simulator::new(&cubin(SAXPY, &[]));
+    let (mut x, mut y) = (vec![1f32; 1 << 18], vec![1f32; 1 << 18]);
+    let arguments = [
+        value(1f32),
+        argument(ORIOLE_ARGUMENT_INPUT, &mut x),
+        argument(ORIOLE_ARGUMENT_IN_OUT, &mut y),
+        value(1u32 << 18),
+    ];
+    for (bytes, outcome) in [
+        (1 << 20, ORIOLE_ERROR_OUT_OF_MEMORY),
+        ((2 << 20) + 4096, ORIOLE_ERROR_OUT_OF_MEMORY),
+        (64 << 20, ORIOLE_SUCCESS),
+        (0, ORIOLE_SUCCESS),
+    ] {
+        assert_eq!(orioleSimulatorSetMemoryLimit(simulator.0, bytes), ORIOLE_SUCCESS);
+        assert_eq!(simulator.launch("saxpy", 1024, 256, &arguments), outcome, "{bytes}: {}", simulator.error_log());
+        assert_eq!(simulator.error_log().starts_with("out of memory"), outcome != ORIOLE_SUCCESS);
+    }
+    assert!(y.iter().all(|y| *y == 3.0));
+    assert_eq!(orioleSimulatorSetDeterministic(simulator.0, 1), ORIOLE_SUCCESS);
+    assert_eq!(orioleSimulatorSetThreads(simulator.0, u32::MAX), ORIOLE_SUCCESS);
+    assert_eq!(simulator.launch("saxpy", 1024, 256, &arguments), ORIOLE_SUCCESS);
+}
+
 #[test]
 fn what_a_kernel_prints_is_kept() {
     const PRINTS: &str = ".version 8.0\n.target sm_90\n.address_size 64
@@ -182,6 +292,19 @@ fn what_a_kernel_prints_is_kept() {
     let simulator = Simulator::new(&cubin(PRINTS, &[]));
     assert_eq!(simulator.launch("prints", 2, 1, &[]), ORIOLE_SUCCESS, "{}", simulator.error_log());
     assert_eq!(simulator.printed(), b"hi\nhi\n");
+    let (mut size, mut text) = (0, [0xaa_u8; 8]);
+    // SAFETY: there is as much room as each call says.
+    unsafe {
+        let copy = |room, text: &mut [u8; 8], size| {
+            orioleSimulatorCopyPrinted(simulator.0, room, text.as_mut_ptr().cast(), size)
+        };
+        assert_eq!(copy(5, &mut text, &mut size), ORIOLE_ERROR_INVALID_INPUT);
+        assert_eq!((size, text), (6, [0xaa; 8]));
+        assert_eq!(copy(6, &mut text, ptr::null_mut()), ORIOLE_SUCCESS);
+        assert_eq!(&text, b"hi\nhi\n\xaa\xaa");
+        assert_eq!(orioleSimulatorCopyErrorLog(simulator.0, 1, text.as_mut_ptr().cast(), &mut size), ORIOLE_SUCCESS);
+        assert_eq!((size, text[0], text[1]), (1, 0, b'i'));
+    }
 }
 
 #[test]

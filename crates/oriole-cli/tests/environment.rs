@@ -72,6 +72,36 @@ fn a_standard_error_that_cannot_be_written_costs_nothing_but_the_message() {
     }
 }
 
+/// What bounds the memory and the time of commands that no option bounds.
+#[test]
+fn variables_bound_what_options_do_not() {
+    let scratch = with_kernel();
+    scratch.write(
+        "endless.ptx",
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry e() {\n again: bra again;\n}\n",
+    );
+    let run = "run k.ptx --entry k --block 1 zero:4194304";
+    for (words, variable, value, status, said) in [
+        (run, "ORIOLE_MEMORY", "1M", 3, "out of memory"),
+        (run, "ORIOLE_MEMORY", "500M", 0, ""),
+        (run, "ORIOLE_MEMORY", "", 0, ""),
+        (run, "ORIOLE_MEMORY", "much", 2, "ORIOLE_MEMORY: 'much' is no number of bytes"),
+        ("compile k.ptx -o k.cubin", "ORIOLE_MEMORY", "much", 2, "ORIOLE_MEMORY: 'much' is no number of bytes"),
+        ("compile k.ptx -o k.cubin", "ORIOLE_MEMORY", "1B", 1, "out of memory"),
+        ("compile k.ptx -o k.cubin", "ORIOLE_MEMORY", "4G", 0, ""),
+        ("run endless.ptx --entry e", "ORIOLE_TIMEOUT", "0.2", 3, "time limit"),
+        ("run --timeout 0.1 endless.ptx --entry e", "ORIOLE_TIMEOUT", "1000", 3, "longer than 0.1 seconds"),
+        ("run endless.ptx --entry e", "ORIOLE_TIMEOUT", "soon", 2, "ORIOLE_TIMEOUT: 'soon' is not a number"),
+    ] {
+        let ended = scratch.command(words).env(variable, value).output().expect("it starts");
+        let text = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(status), "{words} with {variable}={value}: {text}");
+        assert!(text.contains(said), "{words} with {variable}={value}: {text}");
+    }
+    scratch.says("run --memory 1M k.ptx --entry k --block 1 zero:4194304", 3);
+    scratch.says("compile --memory 1B k.ptx -o k.cubin", 1);
+}
+
 #[test]
 fn a_standard_output_that_cannot_be_written_is_an_error() {
     let scratch = with_kernel();

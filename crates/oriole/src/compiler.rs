@@ -162,7 +162,7 @@ impl CompilerBuilder {
         self
     }
 
-    /// Threads that work on the functions of one module side by side; else the caller's own alone.
+    /// Threads that work on the functions of one module side by side, 1024 at most; else the caller's own alone.
     pub fn jobs(mut self, jobs: NonZeroUsize) -> Self {
         self.compiler.options.jobs = jobs.get();
         self

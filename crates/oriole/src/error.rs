@@ -51,6 +51,12 @@ pub enum CompileError {
         /// The limit.
         Duration,
     ),
+    /// It took more memory than [`Limits`](crate::Limits) allow.
+    #[error("out of memory: the compilation needs more than the {0} bytes that it may have")]
+    Memory(
+        /// The limit in bytes.
+        u64,
+    ),
     /// A [`CancelToken`](crate::CancelToken) ended it.
     #[error("the compilation was cancelled")]
     Cancelled,
@@ -93,6 +99,7 @@ impl CompileError {
             Inner::NoEntry { name, known } => CompileError::NoKernel { name, known },
             Inner::Limit { what, count, limit } => CompileError::Limit { what, count, limit },
             Inner::Time(limit) => CompileError::Time(limit),
+            Inner::Memory(limit) => CompileError::Memory(limit),
             Inner::Cancelled => CompileError::Cancelled,
             Inner::Phase(ref phase) if phase.is_the_callers() => CompileError::Pass(error.to_string()),
             Inner::Target(_) | Inner::Ldcu | Inner::OptimisedDebugging => CompileError::Target(error.to_string()),

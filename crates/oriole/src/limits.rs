@@ -22,11 +22,20 @@ pub struct Limits {
     /// Time on the host. It is looked at between stages and between passes, so that a compilation may run over it by one
     /// of them.
     pub time: Option<Duration>,
+    /// Bytes by which the process may grow from the start of the compilation on, on Linux; elsewhere there is no bound. What
+    /// other threads take counts, and what was free before and is taken again does not. It is looked at between passes, every
+    /// five milliseconds at most, so that one pass may take more; where the system gives no more before that, the process ends.
+    pub memory: Option<u64>,
 }
 
 impl Limits {
     pub(crate) fn inner(self) -> oriole_codegen::Limits {
-        oriole_codegen::Limits { functions: self.functions, instructions: self.instructions, time: self.time }
+        oriole_codegen::Limits {
+            functions: self.functions,
+            instructions: self.instructions,
+            time: self.time,
+            memory: self.memory,
+        }
     }
 }
 
@@ -43,6 +52,11 @@ impl CancelToken {
     /// What looks at the token ends soon, and at once from now on.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// The flag behind it, which is true once it was cancelled.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
     }
 
     /// Whether it was cancelled.

@@ -270,6 +270,7 @@ fn limits_hold() {
     assert!(matches!(error, CompileError::Limit { what: "instructions", count: 6.., limit: 5 }), "{error:?}");
     assert_eq!(limited(|limits| limits.time = Some(Duration::from_secs(1 << 30))), Ok(2));
     assert_eq!(limited(|limits| limits.time = Some(Duration::ZERO)), Err(CompileError::Time(Duration::ZERO)));
+    assert_eq!(limited(|limits| limits.memory = Some(u64::MAX)), Ok(2));
 }
 
 #[test]

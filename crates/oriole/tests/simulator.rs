@@ -2,7 +2,11 @@
 #![cfg(feature = "simulate")]
 
 use oriole::zerocopy::{FromBytes, Immutable, IntoBytes};
-use oriole::{CancelToken, Compiler, Cubin, DebugInfo, FaultKind, KernelLaunch, LaunchError, Simulator};
+use oriole::{
+    CancelToken, Compiler, Cubin, DebugInfo, Direction, FaultKind, HostBuffer, KernelLaunch, LaunchError, Simulator,
+};
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// `out[i] = a * in[first + i] + bias[0] * 256 + bias[1]`, `i` the number of the thread.
@@ -308,6 +312,57 @@ fn what_does_not_end_is_ended() {
     });
     assert!(start.elapsed() >= Duration::from_millis(20));
     assert_eq!(kind(Simulator::builder().cancel(token), "traps"), FaultKind::Cancelled);
+}
+
+/// Bytes that others may see while a launch runs.
+struct Shared<'a>(&'a Mutex<Vec<u8>>);
+
+impl HostBuffer for Shared<'_> {
+    fn size(&self) -> usize {
+        self.0.lock().expect("whole").len()
+    }
+
+    fn read(&self, device: &mut dyn FnMut(&[u8])) {
+        device(&self.0.lock().expect("whole"));
+    }
+
+    fn write(&mut self, device: &mut dyn FnMut(&mut [u8])) {
+        device(&mut self.0.lock().expect("whole"));
+    }
+}
+
+#[test]
+fn buffers_need_not_be_slices() {
+    let simulator = Simulator::new(&compiled(AFFINE)).expect("it loads");
+    let bytes = Mutex::new([3f32; 32].map(f32::to_le_bytes).concat());
+    let launched = |direction| {
+        // Both parameters mean the same bytes of the host, each a buffer of its own on the device.
+        let launch = affine(&simulator).buffer(Shared(&bytes), direction).buffer(Shared(&bytes), Direction::In);
+        launch.value(2f32).bytes(&[0u8, 1]).value(0i64).launch(1, 32).expect("it runs");
+        bytes.lock().expect("whole").clone()
+    };
+    let all = |value: f32| [value; 32].map(f32::to_le_bytes).concat();
+    assert_eq!(launched(Direction::In), all(3.0));
+    assert_eq!(launched(Direction::Out), all(7.0));
+    assert_eq!(launched(Direction::InOut), all(15.0));
+}
+
+#[test]
+fn a_launch_takes_no_more_memory_than_it_may() {
+    let cubin = compiled(AFFINE);
+    let launched = |bytes: u64| {
+        let simulator = Simulator::builder().memory(bytes).threads(NonZeroUsize::MIN).build(&cubin).expect("it loads");
+        let (mut out, data) = ([0f32; 1024], [1f32; 1024]);
+        let launch = affine(&simulator).output(&mut out).input(&data).value(1f32).bytes(&[0u8; 2]).value(0i64);
+        launch.launch(1, 1024).map(|report| report.warps)
+    };
+    // Two buffers of 4 KiB, and 32 warps of 256 registers of 32 lanes.
+    let error = launched(8191).expect_err("the buffers are larger");
+    assert!(matches!(error, LaunchError::OutOfMemory(_)), "{error}");
+    assert_eq!(error.to_string(), "out of memory: the launch needs more than the 8191 bytes that it may have");
+    let error = launched(1 << 20).expect_err("the registers are larger");
+    assert_eq!(error.fault().map(|fault| fault.kind), Some(FaultKind::OutOfMemory), "{error}");
+    assert_eq!(launched(2 << 20), Ok(32));
 }
 
 #[test]

@@ -37,7 +37,8 @@ impl Workers {
     }
 
     fn pool(&self) -> Option<&ThreadPool> {
-        let start = || ThreadPoolBuilder::new().num_threads(self.threads).stack_size(STACK).build().ok();
+        let named = || ThreadPoolBuilder::new().thread_name(|_| "oriole-compile".to_owned());
+        let start = || named().num_threads(self.threads).stack_size(STACK).build().ok();
         if self.threads > 1 { self.pool.get_or_init(start).as_ref() } else { None }
     }
 

@@ -37,6 +37,12 @@ pub enum Failure {
     /// The caller ended it.
     #[error("the compilation was cancelled")]
     Cancelled,
+    /// It took longer than the caller allows.
+    #[error("the compilation takes too long")]
+    Time,
+    /// It took more memory than the caller allows.
+    #[error("the compilation takes too much memory")]
+    Memory,
     /// A fault of Oriole itself.
     #[error("the compiler is at fault")]
     Internal,

@@ -43,6 +43,7 @@ pub use arguments::Input;
 pub use banner::{help, version, versions_of_ptx};
 pub use host::{Failure, Host};
 pub use messages::{Kind, Message};
+pub use oriole_codegen::Limits;
 pub use request::{Asked, Request};
 pub use source::Source;
 

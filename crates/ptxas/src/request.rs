@@ -8,6 +8,7 @@ use crate::options::Name;
 use crate::settings::{self, Settings};
 use crate::source::Source;
 use crate::work::Work;
+use oriole_codegen::{Limits, Session};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -123,6 +124,11 @@ impl Request {
         self.settings.options.maxrregcount
     }
 
+    /// How many threads `--split-compile` asks for.
+    pub fn jobs(&self) -> usize {
+        self.settings.options.jobs
+    }
+
     /// Whether products and sums may be fused.
     pub fn fuses(&self) -> bool {
         self.settings.fuses
@@ -144,8 +150,23 @@ impl Request {
         cancelled: Option<&AtomicBool>,
         host: &mut dyn Host,
     ) -> Result<Option<Vec<u8>>, Failure> {
+        self.compile_within(modules, cancelled, Limits::default(), host)
+    }
+
+    /// [`Request::compile`] with bounds of what it may cost.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn compile_within(
+        &self,
+        modules: impl IntoIterator<Item = Result<Source, String>>,
+        cancelled: Option<&AtomicBool>,
+        limits: Limits,
+        host: &mut dyn Host,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let session = Session::new(None, cancelled, limits);
         let messages = Messages::new(host, self.tally);
         let start = (self.caller == Caller::Command).then_some(self.start);
-        Work { settings: &self.settings, start, messages }.run(modules.into_iter().collect(), cancelled)
+        Work { settings: &self.settings, start, messages }.run(modules.into_iter().collect(), &session)
     }
 }

@@ -6,10 +6,9 @@ use crate::messages::{Kind, Message};
 use crate::settings::{Goal, Settings};
 use crate::source::{Joined, Source};
 use crate::wording;
-use oriole_codegen::{AllocError, CompileError, Compiled, Limits, Report, Session, memory_warnings};
+use oriole_codegen::{AllocError, CompileError, Compiled, Report, Session, memory_warnings};
 use oriole_ptx::ast::{Block, Instruction, Module, ScalarType, Statement};
 use oriole_ptx::diag::{Diagnostic, Rule, SourceMap};
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// What is said last where a module is wrong.
@@ -30,13 +29,13 @@ impl Work<'_> {
     pub(crate) fn run(
         mut self,
         modules: Vec<Result<Source, String>>,
-        cancelled: Option<&AtomicBool>,
+        session: &Session<'_>,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let joined = self.sources(modules)?;
         if let Goal::Check(_) = self.settings.goal {
             return Ok(None);
         }
-        let compiled = self.compiled(&joined, cancelled)?;
+        let compiled = self.compiled(&joined, session)?;
         self.finished(&compiled)?;
         Ok(Some(compiled.cubin))
     }
@@ -101,13 +100,14 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn compiled(&mut self, joined: &Joined, cancelled: Option<&AtomicBool>) -> Result<Compiled, Failure> {
+    fn compiled(&mut self, joined: &Joined, session: &Session<'_>) -> Result<Compiled, Failure> {
         let mut options = self.settings.options.clone();
         options.file_name = joined.name().to_owned();
-        let session = Session::new(None, cancelled, Limits::default());
-        oriole_codegen::compile_in(&joined.text, &options, &session).map_err(|error| {
+        oriole_codegen::compile_in(&joined.text, &options, session).map_err(|error| {
             let failure = match error {
                 CompileError::Cancelled => Failure::Cancelled,
+                CompileError::Time(_) => Failure::Time,
+                CompileError::Memory(_) => Failure::Memory,
                 CompileError::Internal { .. } => Failure::Internal,
                 _ => Failure::Module,
             };

@@ -15,7 +15,7 @@ use crate::timing::phase::PhaseNumbers;
 use crate::timing::request::Owner;
 use crate::timing::trace::{BlockTrace, CLUSTER, Recorder};
 use crate::warp::{Pause, Step, Stop, Warp};
-use oriole_device::{FaultKind, Launch};
+use oriole_device::{FaultKind, Launch, OutOfMemory, zeros};
 
 /// Facts of a launch that every block starts from.
 pub(crate) struct Entry {
@@ -53,7 +53,16 @@ pub(crate) struct Block {
 impl Entry {
     /// The warps of block `number` at their entry, and what they share; `rank` is the block's in its
     /// cluster.
-    pub(crate) fn start(&self, number: u64, rank: u32, machine: &Machine<'_>) -> (Vec<Warp>, BlockState) {
+    ///
+    /// # Errors
+    /// There is no room for them.
+    pub(crate) fn start(
+        &self,
+        number: u64,
+        rank: u32,
+        machine: &Machine<'_>,
+    ) -> Result<(Vec<Warp>, BlockState), OutOfMemory> {
+        let quota = machine.resources.memory.quota();
         let threads = self.launch.threads() as u32;
         let unit = machine.program.arch.sm().shared_allocation_unit;
         let shared_size = (self.shared_size as u32).next_multiple_of(unit);
@@ -71,19 +80,18 @@ impl Entry {
                 block: number,
                 cluster_rank: rank,
             };
-            Warp::new(
-                State::new(machine.resources.constants.clone(), identity),
-                Threads::new(mask, self.pc),
-                machine.program.strict,
-            )
+            quota.take(Warp::BYTES as u64)?;
+            let state = State::new(machine.resources.constants.clone(), identity)?;
+            Ok(Warp::new(state, Threads::new(mask, self.pc), machine.program.strict))
         };
-        let warps: Vec<Warp> = (0..threads.div_ceil(WARP as u32)).map(warp).collect();
+        let warps: Vec<Warp> = (0..threads.div_ceil(WARP as u32)).map(warp).collect::<Result<_, OutOfMemory>>()?;
         let live = warps.iter().map(|warp| warp.threads.alive).collect();
-        let mut state = BlockState::new(self.shared_size, rank as usize, live);
+        let shared = zeros(self.shared_size.div_ceil(4) as usize, quota)?;
+        let mut state = BlockState::new((shared, self.shared_size), rank as usize, live);
         if self.has_tensor_book {
             open_book(&mut state.shared, rank, machine.program.arch);
         }
-        (warps, state)
+        Ok((warps, state))
     }
 }
 
@@ -102,8 +110,13 @@ pub(crate) struct BlockFault {
 
 impl Block {
     /// Block `number` of a launch, with that rank in its cluster, at its entry.
-    pub(crate) fn new(number: u64, rank: u32, entry: &Entry, machine: &Machine<'_>) -> Self {
-        let (warps, mut state) = entry.start(number, rank, machine);
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub(crate) fn new(number: u64, rank: u32, entry: &Entry, machine: &Machine<'_>) -> Result<Self, Box<BlockFault>> {
+        let fault =
+            |shortage| BlockFault { block: number, pc: None, thread: 0, kind: FaultKind::OutOfMemory(shortage) };
+        let (warps, mut state) = entry.start(number, rank, machine).map_err(fault)?;
         let counts = Counts::of_warps(warps.len() as u64);
         let mut recorders = Vec::new();
         if machine.records || machine.observer.is_some() {
@@ -115,7 +128,13 @@ impl Block {
             recorders.extend(owners.map(|owner| Recorder::new(machine.program.start(), owner)).take(warps.len()));
         }
         let phases = PhaseNumbers::of_rank(rank as usize);
-        Block { number, warps, state, counts, recorders, phases }
+        Ok(Block { number, warps, state, counts, recorders, phases })
+    }
+
+    /// Bytes of the host that were counted for it.
+    pub(crate) fn counted_bytes(&self) -> u64 {
+        let warps = self.warps.iter().map(|warp| Warp::BYTES as u64 + warp.local_bytes());
+        warps.sum::<u64>() + 4 * self.state.shared_size.div_ceil(4)
     }
 
     /// What its warps have done, if the block recorded it.

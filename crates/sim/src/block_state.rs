@@ -40,10 +40,11 @@ pub(crate) struct BlockState {
 }
 
 impl BlockState {
-    /// A block of this rank in its cluster whose warps have these living threads, at its start.
-    pub(crate) fn new(shared_size: u64, rank: usize, live: Vec<Mask>) -> Self {
+    /// A block of this rank in its cluster with that shared memory (words, and bytes of them) whose warps have these living
+    /// threads, at its start.
+    pub(crate) fn new((shared, shared_size): (Vec<u32>, u64), rank: usize, live: Vec<Mask>) -> Self {
         BlockState {
-            shared: vec![0; shared_size.div_ceil(4) as usize],
+            shared,
             shared_size,
             barriers: Barriers::new(live),
             printed: Vec::new(),

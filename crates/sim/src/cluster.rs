@@ -63,15 +63,23 @@ pub(crate) enum Progress {
 
 impl Cluster {
     /// Cluster `number` of a launch, with its blocks at their entry.
-    pub(crate) fn new(number: u64, entry: &Entry, machine: &Machine<'_>) -> Self {
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub(crate) fn new(number: u64, entry: &Entry, machine: &Machine<'_>) -> Result<Self, Box<BlockFault>> {
         let launch = &entry.launch;
         let block = |rank| Block::new(launch.block_of_cluster(number, rank), rank as u32, entry, machine);
-        let mut blocks: Vec<Block> = (0..launch.blocks_of_cluster()).map(block).collect();
+        let mut blocks: Vec<Block> = (0..launch.blocks_of_cluster()).map(block).collect::<Result<_, _>>()?;
         let mut state = ClusterState::default();
         if blocks.len() > 1 {
             state.peers = blocks.iter_mut().map(|block| std::mem::take(&mut block.state.shared)).collect();
         }
-        Cluster { number, blocks, state, round: Round::START, expirations: 0, signals: 0 }
+        Ok(Cluster { number, blocks, state, round: Round::START, expirations: 0, signals: 0 })
+    }
+
+    /// Bytes of the host that were counted for its blocks.
+    pub(crate) fn counted_bytes(&self) -> u64 {
+        self.blocks.iter().map(Block::counted_bytes).sum()
     }
 
     /// What the blocks have printed, rank after rank, and executed.

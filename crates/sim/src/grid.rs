@@ -69,6 +69,9 @@ enum Task {
 /// Host threads at most, whatever is asked for: more would only wait for each other.
 const MOST_WORKERS: usize = 1024;
 
+/// What the host threads are called, as those of compilations are (`oriole_passes`).
+pub(crate) const THREAD_NAME: &str = "oriole-launch";
+
 /// Runs all blocks on `workers` host threads, or on fewer where the system gives no more.
 pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outcome {
     let clusters = entry.launch.clusters();
@@ -90,7 +93,8 @@ pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outco
     std::thread::scope(|scope| {
         for _ in 1..workers {
             // With fewer threads it takes longer.
-            let started = std::thread::Builder::new().spawn_scoped(scope, || work(&schedule, &changed, entry, machine));
+            let thread = std::thread::Builder::new().name(THREAD_NAME.to_owned());
+            let started = thread.spawn_scoped(scope, || work(&schedule, &changed, entry, machine));
             if started.is_err() {
                 break;
             }
@@ -120,7 +124,16 @@ fn work(schedule: &Mutex<Schedule>, changed: &Condvar, entry: &Entry, machine: &
             }
             Task::Start(number, turn) => {
                 drop(guard);
-                (Box::new(Cluster::new(number, entry, machine)), turn)
+                match Cluster::new(number, entry, machine) {
+                    Ok(block) => (Box::new(block), turn),
+                    Err(fault) => {
+                        guard = lock();
+                        guard.running.remove(&number);
+                        guard.stop_at(number, fault);
+                        changed.notify_all();
+                        continue;
+                    }
+                }
             }
             Task::Run(block, turn) => {
                 drop(guard);
@@ -128,6 +141,9 @@ fn work(schedule: &Mutex<Schedule>, changed: &Condvar, entry: &Entry, machine: &
             }
         };
         let progress = block.run(machine, turn, TURN);
+        if let Ok(Progress::Finished) = progress {
+            machine.resources.memory.quota().give_back(block.counted_bytes());
+        }
         guard = lock();
         guard.put_back(*block, progress);
         changed.notify_all();

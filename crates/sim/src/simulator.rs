@@ -20,7 +20,7 @@ use oriole_cubin::{
 };
 use oriole_device::argument::Slot;
 use oriole_device::texture::Objects;
-use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
+use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, OutOfMemory, Place, VariableError};
 use oriole_isa::chip::Chip;
 use oriole_isa::{Arch, RegFile, Value};
 use std::sync::atomic::AtomicBool;
@@ -116,6 +116,9 @@ pub enum RunError {
         /// The variable's name.
         String,
     ),
+    /// The host has no room for buffers, variables or the device heap.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
     /// The kernel stopped.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
@@ -349,6 +352,8 @@ impl Simulator {
         let heap = self.cubin.symbols.iter().any(|symbol| symbol.name == "malloc" && symbol.section.is_none());
         let heap_base = memory.next_address();
         let heap = heap.then(|| Mutex::new(Heap::new(memory, Heap::DEFAULT_SIZE)));
+        memory.complete()?;
+        let taken = memory.quota().taken();
         let checker = look.checks().map(|(checks, undefined)| {
             Checker::new(Subject {
                 checks,
@@ -387,6 +392,9 @@ impl Simulator {
         // What is known of global memory depends on the order of blocks.
         let is_in_order = self.options.deterministic || machine.observer.is_some();
         let outcome = grid::run(&entry, &machine, if is_in_order { 1 } else { workers });
+        // Blocks that a fault left unfinished are gone as well.
+        let quota = machine.resources.memory.quota();
+        quota.give_back(quota.taken().saturating_sub(taken));
         let deadline = machine.deadline;
         *found = checker.map(Checker::finish).unwrap_or_default();
         if let Some(fault) = outcome.fault {

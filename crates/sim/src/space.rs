@@ -2,7 +2,7 @@
 
 use crate::lanes::{WARP, WideLanes};
 use crate::resources::Resources;
-use oriole_device::{Access, AddressError, FaultKind, Space};
+use oriole_device::{Access, AddressError, FaultKind, OutOfMemory, Quota, Space};
 
 /// Generic address of shared address 0. On sm_90 byte 3 of the address below it names the block in
 /// its cluster, so the window is 4 GiB wide.
@@ -101,12 +101,23 @@ impl LocalMemory {
         self.words.get(Self::index(address)).copied().unwrap_or(0)
     }
 
-    fn word_mut(&mut self, address: u64) -> &mut u32 {
+    /// The same to be written; memory grows by the double at least, so that it seldom does.
+    fn word_mut(&mut self, address: u64, quota: &Quota) -> Result<&mut u32, OutOfMemory> {
         let index = Self::index(address);
         if index >= self.words.len() {
-            self.words.resize((index + 1).next_multiple_of(64), 0);
+            let length = (index + 1).max(2 * self.words.len()).next_multiple_of(64);
+            let more = length - self.words.len();
+            let bytes = 4 * more as u64;
+            quota.take(bytes)?;
+            self.words.try_reserve_exact(more).map_err(|_| OutOfMemory::Host(bytes))?;
+            self.words.resize(length, 0);
         }
-        &mut self.words[index]
+        Ok(&mut self.words[index])
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        4 * self.words.len() as u64
     }
 
     fn index(address: u64) -> usize {
@@ -199,8 +210,9 @@ impl Spaces<'_> {
             }
             Place::Local(address) => {
                 self.check_local(Access::Write, address, size)?;
+                let quota = self.resources.memory.quota();
                 for i in 0..size.div_ceil(4) {
-                    let cell = self.local[lane].word_mut(address + u64::from(4 * i));
+                    let cell = self.local[lane].word_mut(address + u64::from(4 * i), quota)?;
                     *cell = merge(*cell, size, address, value[i as usize]);
                 }
             }
@@ -341,10 +353,13 @@ mod tests {
     fn the_stack_grows_down_from_the_top() {
         let mut local = LocalMemory::default();
         let top = u64::from(STACK_TOP);
-        *local.word_mut(top - 4) = 1;
-        *local.word_mut(top - 400) = 2;
+        let quota = Quota::new(Some(1024));
+        *local.word_mut(top - 4, &quota).expect("there is room") = 1;
+        *local.word_mut(top - 400, &quota).expect("there is room") = 2;
         assert_eq!((local.word(top - 4), local.word(top - 400), local.word(top - 8)), (1, 2, 0));
         assert_eq!(local.word(top - 100_000), 0);
+        assert_eq!(quota.taken(), local.bytes());
+        assert_eq!(local.word_mut(top - 100_000, &quota), Err(OutOfMemory::Limit(1024)));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use crate::constant::ConstantBanks;
 use crate::identity::WarpIdentity;
 use crate::lanes::{Lanes, Mask, WARP, WideLanes, lanes_of, map, map2};
+use oriole_device::OutOfMemory;
 use std::sync::Arc;
+use zerocopy::FromZeros;
 
 /// Number of `RZ`.
 pub(crate) const RZ: usize = 255;
@@ -13,6 +15,7 @@ pub(crate) const URZ: usize = 255;
 pub(crate) const PT: usize = 7;
 
 /// The vector registers, each at the start of a line of the host's cache.
+#[derive(FromZeros)]
 #[repr(align(64))]
 struct Registers([Lanes; 256]);
 
@@ -39,10 +42,17 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Bytes of the vector registers, which lie apart.
+    pub(crate) const REGISTER_BYTES: usize = size_of::<Registers>();
+
     /// Registers of a fresh warp: all zero.
-    pub(crate) fn new(constants: Arc<ConstantBanks>, identity: WarpIdentity) -> Self {
+    ///
+    /// # Errors
+    /// The host has no room for them.
+    pub(crate) fn new(constants: Arc<ConstantBanks>, identity: WarpIdentity) -> Result<Self, OutOfMemory> {
+        let registers = Registers::new_box_zeroed();
         let mut state = State {
-            r: Box::new(Registers([[0; WARP]; 256])),
+            r: registers.map_err(|_| OutOfMemory::Host(Self::REGISTER_BYTES as u64))?,
             p: [0; 8],
             ur: [0; 256],
             up: [false; 8],
@@ -54,7 +64,7 @@ impl State {
         };
         state.p[PT] = Mask::MAX;
         state.up[PT] = true;
-        state
+        Ok(state)
     }
 
     /// All lanes of `R<n>`.

@@ -19,12 +19,16 @@ use crate::stats::Counts;
 use crate::strict::{Hazards, Issue};
 use crate::threads::{Threads, Wait};
 use crate::warp_values::WarpValues;
-use oriole_device::FaultKind;
+use oriole_device::{Deadline, FaultKind};
 
 /// Instructions that one group of diverged threads executes before the next has its turn, which it gets where the group
 /// goes backwards: only loops can keep the others waiting, and elsewhere ptxas holds in uniform registers, which all
 /// groups of a warp share, what one of them is about to read (sm_90 and later).
 const GROUP_SLICE: u32 = 256;
+
+/// Instructions with effects outside of registers after which the deadline is looked at: products of matrices take
+/// milliseconds each.
+const EFFECTS_BETWEEN_CHECKS: u32 = 16;
 
 /// Why a warp gives up the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +69,8 @@ pub(crate) struct Warp {
     warp_values: Option<Box<WarpValues>>,
     /// Instructions that the current group has executed since the last rotation.
     group_slice: u32,
+    /// Effects until the deadline is looked at.
+    effects_left: u32,
     helpers: HelperLanes,
 }
 
@@ -86,6 +92,9 @@ enum Next {
 }
 
 impl Warp {
+    /// Bytes of the host that a warp takes, without its local memory and what strict simulation knows.
+    pub(crate) const BYTES: usize = size_of::<Warp>() + State::REGISTER_BYTES + WARP * size_of::<LocalMemory>();
+
     /// A fresh warp with `threads` at their entry.
     pub(crate) fn new(state: State, threads: Threads, strict: bool) -> Self {
         let hazards = strict.then(|| Box::new(Hazards::new(state.identity.arch)));
@@ -97,8 +106,14 @@ impl Warp {
             barrier_result: BarrierResult::default(),
             local: Box::new(std::array::from_fn(|_| LocalMemory::default())),
             group_slice: 0,
+            effects_left: EFFECTS_BETWEEN_CHECKS,
             helpers: HelperLanes::default(),
         }
+    }
+
+    /// Bytes that its threads' local memory takes.
+    pub(crate) fn local_bytes(&self) -> u64 {
+        self.local.iter().map(LocalMemory::bytes).sum()
     }
 
     /// The instruction that the warp would issue now; `Err` with the reason if it has none.
@@ -244,6 +259,7 @@ impl Warp {
                 Action::Nothing => {}
                 Action::Compute(compute) => compute(&mut self.state),
                 Action::Effect(effect) => {
+                    self.check_deadline(machine)?;
                     let mut env = block.env(&machine.resources, &mut self.local, self.barrier_result);
                     effect(&mut self.state, &mut env)?;
                 }
@@ -260,6 +276,17 @@ impl Warp {
             group.pc = next;
         }
         Ok(Next::Continue)
+    }
+
+    /// Looks at the deadline now and then.
+    fn check_deadline(&mut self, machine: &Machine<'_>) -> Result<(), Halt> {
+        self.effects_left -= 1;
+        if self.effects_left > 0 {
+            return Ok(());
+        }
+        self.effects_left = EFFECTS_BETWEEN_CHECKS;
+        let deadline = machine.deadline.as_ref().map_or(Ok(()), Deadline::check);
+        deadline.map_err(|kind| Halt::fault(self.state.first_active(), kind))
     }
 
     fn first_lane(&self) -> usize {

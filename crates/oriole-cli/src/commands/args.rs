@@ -1,6 +1,8 @@
 //! The command line's grammar (docs/cli.md), for clap.
 
-use super::batch_args::{BatchArgs, CacheArgs, CacheCommandArgs, CompletionsArgs, GlobalArgs, ManArgs, TargetsArgs};
+use super::batch_args::{
+    BatchArgs, CacheArgs, CacheCommandArgs, CompletionsArgs, GlobalArgs, ManArgs, TargetsArgs, parse_bytes,
+};
 use super::disasm_lines::LinesOf;
 use super::ptxas::Words;
 use super::run_args::RunArgs;
@@ -234,6 +236,9 @@ pub(crate) struct CodeArgs {
     /// Threads that compile functions, or files, side by side; one by default for one file. The bytes do not depend on it.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
+    /// Most bytes by which compiling may make the process grow, such as 500M or 2G, on Linux; $ORIOLE_MEMORY by default.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) memory: Option<u64>,
     /// Verify the IR after every phase.
     #[arg(long)]
     pub(crate) verify: bool,

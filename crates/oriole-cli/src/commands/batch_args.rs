@@ -87,7 +87,7 @@ pub(crate) struct GlobalArgs {
 }
 
 /// A number of bytes: `123`, `500M`, `2G`; the units are powers of 1024.
-fn parse_bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is no number of bytes such as 1000000, 500M or 2G");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {

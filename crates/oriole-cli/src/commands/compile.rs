@@ -289,12 +289,14 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
 
 fn compile_with(path: &Path, bytes: &[u8], code: &CodeArgs, options: &CompileOptions) -> Result<Compiled, Failure> {
     cuda_source::refuse(path, bytes)?;
+    let session = super::bounds::session(code.memory)?;
     if nvptx::is_llvm(path, bytes) {
-        let ast = nvptx::module(path, bytes, code, options)?;
-        return oriole_codegen::compile_module(&ast, options).map_err(|error| failure(path, None, error));
+        let ast = nvptx::module(path, bytes, code, options, &session)?;
+        let compiled = oriole_codegen::compile_module_in(&ast, options, &session);
+        return compiled.map_err(|error| failure(path, None, error));
     }
     let text = super::ptx::text(path, bytes)?;
-    oriole_codegen::compile(text, options).map_err(|error| failure(path, Some(text), error))
+    oriole_codegen::compile_in(text, options, &session).map_err(|error| failure(path, Some(text), error))
 }
 
 /// `text` is the PTX that places in errors mean, where there is one.

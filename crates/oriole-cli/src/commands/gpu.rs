@@ -1,5 +1,6 @@
 //! `oriole run --engine gpu`: the same launch through the CUDA driver.
 
+use super::bounds;
 use super::failure::Failure;
 use super::files::Outputs;
 use super::launch::{Given, say_what_runs, wrong_argument};
@@ -12,6 +13,7 @@ use oriole_device::{FaultKind, VariableError};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 /// An output file, its device buffer and what that is.
 type Output = (PathBuf, DevicePointer, ArrayType);
@@ -28,7 +30,7 @@ pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, given: &Given) -
     };
     let mut parameters = place_all(&driver, given, &mut keep)?;
     say_what_runs(args);
-    within(args, || driver.launch(&module, &args.entry, shape(args), &mut parameters))
+    within(bounds::timeout(args.timeout)?, args, || driver.launch(&module, &args.entry, shape(args), &mut parameters))
         .map_err(|e| Failure::Fault(format!("fault: {e}")))?;
     let mut files = Outputs::default();
     for (path, address, array) in outputs {
@@ -144,8 +146,8 @@ fn place_buffer(
 
 /// What a launch gives, unless it takes longer than `--timeout` lets it: that ends the process with a fault, since nothing
 /// else ends a launch on a device.
-fn within<T>(args: &RunArgs, launch: impl FnOnce() -> T) -> T {
-    let Some(limit) = args.timeout else { return launch() };
+fn within<T>(limit: Option<Duration>, args: &RunArgs, launch: impl FnOnce() -> T) -> T {
+    let Some(limit) = limit else { return launch() };
     // Set by whoever comes first: the end of the launch or that of the time.
     let is_over = Arc::new(AtomicBool::new(false));
     let (ended, end) = mpsc::channel::<()>();

@@ -4,7 +4,7 @@ use super::arch::parse_arch;
 use super::failure::{Failure, rejected, usage};
 use super::launch::{Ended, Given, Launched, check_types, launch_of, wrong_argument};
 use super::run_args::RunArgs;
-use super::{files, ptx};
+use super::{bounds, files, ptx};
 use oriole_device::argument;
 use oriole_device::{Fault, Memory, SourceLine};
 use oriole_interp::{Interpreter, Options, RunError};
@@ -46,9 +46,9 @@ pub(crate) fn run(args: &RunArgs, source: &Source, given: &Given) -> Result<Laun
     let module = &source.module;
     check_types(args, &oriole_codegen::parameter_types(module))?;
     let max_instructions = args.max_instructions.unwrap_or(Options::default().max_instructions);
-    let options = Options { max_instructions, timeout: args.timeout };
+    let options = Options { max_instructions, timeout: bounds::timeout(args.timeout)? };
     let mut interpreter = Interpreter::new(module, options).map_err(|e| Failure::file(&args.input, e))?;
-    let mut memory = Memory::new();
+    let mut memory = Memory::with_limit(bounds::memory(args.memory)?);
     for (name, bytes) in &given.globals {
         interpreter.set_variable(name, bytes, &mut memory).map_err(rejected)?;
     }
@@ -67,6 +67,7 @@ pub(crate) fn run(args: &RunArgs, source: &Source, given: &Given) -> Result<Laun
         Err(RunError::Fault(fault)) => Err(with_line(fault, args, &source.text)),
         Err(error @ RunError::NoKernel { .. }) => return Err(rejected(error)),
         Err(RunError::Launch(error)) => return Err(usage(error)),
+        Err(RunError::Memory(shortage)) => return Err(Failure::Fault(format!("error: {shortage}"))),
     };
     let target = args.arch.clone().or(module.target.first().cloned()).unwrap_or_default();
     Ok(Launched { bound, memory, found: CheckReport::default(), target, end })

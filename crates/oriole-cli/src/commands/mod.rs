@@ -6,6 +6,7 @@ mod asm;
 mod batch;
 mod batch_args;
 mod bisect;
+mod bounds;
 mod cache;
 mod cache_command;
 mod check;

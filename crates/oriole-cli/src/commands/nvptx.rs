@@ -4,9 +4,9 @@ use super::arch::parse_arch;
 use super::args::{CodeArgs, FpContractArg, IrArgs, NvptxArgs};
 use super::diagnostics::{Record, Severity};
 use super::failure::Failure;
-use super::{colour, files, side_by_side};
+use super::{bounds, colour, files, side_by_side};
 use crate::console;
-use oriole_codegen::{CompileOptions, DebugInfo};
+use oriole_codegen::{CompileOptions, DebugInfo, Session};
 use oriole_nvptx::driver::{self, Control, DumpOf, FpContract, Library, Options, Output, ReadError};
 use oriole_passes::Workers;
 use std::path::{Path, PathBuf};
@@ -32,8 +32,9 @@ pub(crate) fn run(args: &NvptxArgs) -> Result<(), Failure> {
         },
         ..options(&args.ir)
     };
-    let workers = Workers::new(side_by_side::processors());
-    let output = compile(&workers, (&args.input, &bytes), args.arch.as_deref(), &args.ir, options)?;
+    let (workers, session) = (Workers::new(side_by_side::processors()), bounds::session(None)?);
+    let control = Control { workers: &workers, is_stopped: &|| session.poll().is_err() };
+    let output = compile((control, &session), (&args.input, &bytes), args.arch.as_deref(), &args.ir, options)?;
     console::say_text(&output.dump);
     files::write(&args.output, oriole_ptx::print(&output.module).as_bytes())
 }
@@ -58,6 +59,7 @@ pub(crate) fn module(
     bytes: &[u8],
     code: &CodeArgs,
     compile_options: &CompileOptions,
+    session: &Session<'_>,
 ) -> Result<oriole_ptx::ast::Module, Failure> {
     let options = Options {
         level: compile_options.opt_level,
@@ -67,7 +69,8 @@ pub(crate) fn module(
     };
     let arch = compile_options.target.map(|target| target.to_string());
     let workers = Workers::new(compile_options.jobs);
-    Ok(compile(&workers, (path, bytes), arch.as_deref(), &code.ir, options)?.module)
+    let control = Control { workers: &workers, is_stopped: &|| session.poll().is_err() };
+    Ok(compile((control, session), (path, bytes), arch.as_deref(), &code.ir, options)?.module)
 }
 
 fn options(args: &IrArgs) -> Options {
@@ -86,7 +89,7 @@ fn options(args: &IrArgs) -> Options {
 }
 
 fn compile(
-    workers: &Workers,
+    (control, session): (Control<'_>, &Session<'_>),
     (path, bytes): (&Path, &[u8]),
     arch: Option<&str>,
     ir: &IrArgs,
@@ -101,8 +104,9 @@ fn compile(
     let read = |path: &PathBuf| Ok((files::read(path)?, path.display().to_string()));
     let files = ir.link.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     let libraries: Vec<_> = files.iter().map(|(bytes, file_name)| Library { bytes, file_name }).collect();
-    let control = Control { workers, ..Control::default() };
-    driver::compile_under(control, module, &libraries, &Options { arch, ..options }).map_err(|error| match error {
+    let output = driver::compile_under(control, module, &libraries, &Options { arch, ..options });
+    session.poll().map_err(|error| Failure::file(path, error))?;
+    output.map_err(|error| match error {
         driver::Error::Library { library, error } => unreadable(&ir.link[library], libraries[library].bytes, error),
         error @ driver::Error::NoPass { .. } => Failure::Usage(format!("error: --disable-pass: {error}")),
         error => Failure::file(path, error),

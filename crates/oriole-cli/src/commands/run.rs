@@ -100,7 +100,8 @@ fn keep_files_apart(args: &RunArgs, arguments: &[Argument], expectations: &[Expe
 
 /// A cubin holds code for one target; PTX is compiled for the one asked for.
 fn compile_ptx(args: &RunArgs, bytes: &[u8]) -> Result<(Vec<u8>, LineTable), Failure> {
-    let code = CodeArgs { arch: args.arch.clone(), entry: vec![args.entry.clone()], ..CodeArgs::default() };
+    let (arch, entry, memory) = (args.arch.clone(), vec![args.entry.clone()], args.memory);
+    let code = CodeArgs { arch, entry, memory, ..CodeArgs::default() };
     let mut compiled = compile::compile_bytes(&args.input, bytes, &code)?;
     check_types(args, &compiled.parameters)?;
     let lines = compiled.lines.remove(&args.entry).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The grammar of `oriole run`.
 
+use super::batch_args::parse_bytes;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -82,9 +83,13 @@ pub(crate) struct RunArgs {
     /// execute it together; waiting costs none.
     #[arg(long, value_name = "N")]
     pub(crate) max_instructions: Option<u64>,
-    /// Fault when the launch takes longer than this many seconds.
+    /// Fault when the launch takes longer than this many seconds; $ORIOLE_TIMEOUT by default.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
+    /// Most bytes of the host's memory that compiling, and that the launch may take, such as 500M or 2G; $ORIOLE_MEMORY by
+    /// default.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) memory: Option<u64>,
     /// Write run statistics as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) stats: Option<PathBuf>,
@@ -123,7 +128,7 @@ impl RunArgs {
 }
 
 /// A number of seconds above zero.
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     duration(text.parse().map_err(|_| format!("'{text}' is not a number"))?)
 }
 

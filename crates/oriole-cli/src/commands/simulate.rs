@@ -1,5 +1,6 @@
 //! `oriole run --engine sim`: the SASS simulator.
 
+use super::bounds;
 use super::failure::{Failure, rejected, usage};
 use super::launch::{Ended, Given, Launched, Lines, launch_of, wrong_argument};
 use super::memcheck;
@@ -25,7 +26,7 @@ pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, given: &Given) -> Result<Sim
     let options = Options {
         strict: args.strict,
         max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions),
-        timeout: args.timeout,
+        timeout: bounds::timeout(args.timeout)?,
         threads: args.threads.unwrap_or(0),
         deterministic: args.deterministic,
         timing: args.wants_timing(),
@@ -34,7 +35,7 @@ pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, given: &Given) -> Result<Sim
         ..Options::default()
     };
     let mut simulator = Simulator::new(cubin, options).map_err(|e| Failure::file(&args.input, e))?;
-    let mut memory = Memory::new();
+    let mut memory = Memory::with_limit(bounds::memory(args.memory)?);
     for (name, bytes) in &given.globals {
         simulator.set_variable(name, bytes, &mut memory).map_err(rejected)?;
     }
@@ -74,6 +75,7 @@ pub(crate) fn run(args: &RunArgs, cubin: &Cubin, given: &Given, lines: &LineTabl
         }
         Err(error @ (RunError::NoKernel { .. } | RunError::Unbound(_))) => return Err(rejected(error)),
         Err(RunError::Launch(error)) => return Err(usage(error)),
+        Err(RunError::Memory(shortage)) => return Err(Failure::Fault(format!("error: {shortage}"))),
     };
     Ok(Launched { bound, memory, found, target: cubin.target.to_string(), end })
 }

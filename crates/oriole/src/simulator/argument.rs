@@ -1,5 +1,6 @@
 //! Arguments, and whether they fit the kernel's parameters.
 
+use super::buffer::{Direction, HostBuffer};
 use super::fault::LaunchError;
 use oriole_codegen::Meaning;
 use oriole_device::argument::Slot;
@@ -62,9 +63,7 @@ pub(super) struct Argument<'a> {
 /// Where the bytes of an argument come from and go.
 pub(super) enum Value<'a> {
     Bytes(Vec<u8>),
-    Input(&'a [u8]),
-    Output(&'a mut [u8]),
-    InOut(&'a mut [u8]),
+    Buffer(Box<dyn HostBuffer + 'a>, Direction),
     /// The address that the argument at this position got.
     Again(usize),
     /// The address of a byte of the memory of that number.
@@ -78,9 +77,7 @@ impl Argument<'_> {
     fn size(&self) -> usize {
         match &self.value {
             Value::Bytes(bytes) => bytes.len(),
-            Value::Input(_) | Value::Output(_) | Value::InOut(_) | Value::Again(_) | Value::Pointer { .. } => {
-                size_of::<u64>()
-            }
+            Value::Buffer(..) | Value::Again(_) | Value::Pointer { .. } => size_of::<u64>(),
         }
     }
 

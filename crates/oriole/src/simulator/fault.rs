@@ -25,6 +25,9 @@ pub enum FaultKind {
     TimeLimit,
     /// The kernel printed more than is kept.
     OutputLimit,
+    /// The host has no room for what the blocks need, or they need more than
+    /// [`SimulatorBuilder::memory`](crate::SimulatorBuilder::memory) allows.
+    OutOfMemory,
     /// A [`CancelToken`](crate::CancelToken) ended it.
     Cancelled,
     /// A register used before its time, or one that the kernel does not declare (strict simulation).
@@ -49,6 +52,7 @@ impl FaultKind {
             Inner::TimeLimit(_) => FaultKind::TimeLimit,
             Inner::Cancelled => FaultKind::Cancelled,
             Inner::OutputLimit(_) => FaultKind::OutputLimit,
+            Inner::OutOfMemory(_) => FaultKind::OutOfMemory,
             Inner::Hazard(_) | Inner::UndeclaredRegister { .. } => FaultKind::Hazard,
             Inner::BadJump(_) => FaultKind::BadJump,
             Inner::Unsupported(_) => FaultKind::Unsupported,
@@ -194,6 +198,13 @@ pub enum LaunchError {
         /// Name of the module's variable.
         String,
     ),
+    /// The host has no room for the buffers, or they are more than
+    /// [`SimulatorBuilder::memory`](crate::SimulatorBuilder::memory) allows.
+    #[error("{0}")]
+    OutOfMemory(
+        /// What there is no room for.
+        String,
+    ),
     /// The kernel stopped.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
@@ -205,6 +216,7 @@ impl LaunchError {
             RunError::NoKernel { name, known } => LaunchError::NoKernel { name, known },
             RunError::Launch(error) => LaunchError::Shape(error.to_string()),
             RunError::Unbound(name) => LaunchError::Unbound(name),
+            RunError::Memory(shortage) => LaunchError::OutOfMemory(shortage.to_string()),
             RunError::Fault(fault) => LaunchError::Fault(Box::new(Fault::new(*fault, cubin))),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Simulator;
 use super::argument::{Argument, Scalar, Value};
+use super::buffer::{Direction, HostBuffer, Input, Output};
 use super::fault::LaunchError;
 use super::finding::Finding;
 use super::report::LaunchReport;
@@ -92,17 +93,23 @@ impl<'a> KernelLaunch<'a> {
 
     /// A buffer that the kernel reads. What it writes there is lost.
     pub fn input<T: IntoBytes + Immutable>(self, data: &'a [T]) -> Self {
-        self.with(Meaning::Integer, "the address of a buffer".to_owned(), Value::Input(data.as_bytes()))
+        self.buffer(Input(data.as_bytes()), Direction::In)
     }
 
     /// A buffer of zeros that the kernel writes; `data` gets what is in it afterwards.
     pub fn output<T: IntoBytes + FromBytes>(self, data: &'a mut [T]) -> Self {
-        self.with(Meaning::Integer, "the address of a buffer".to_owned(), Value::Output(data.as_mut_bytes()))
+        self.buffer(Output(data.as_mut_bytes()), Direction::Out)
     }
 
     /// A buffer that the kernel reads and writes; `data` gets what is in it afterwards.
     pub fn in_out<T: IntoBytes + FromBytes>(self, data: &'a mut [T]) -> Self {
-        self.with(Meaning::Integer, "the address of a buffer".to_owned(), Value::InOut(data.as_mut_bytes()))
+        self.buffer(Output(data.as_mut_bytes()), Direction::InOut)
+    }
+
+    /// A buffer of the host that is no slice.
+    pub fn buffer(self, buffer: impl HostBuffer + 'a, direction: Direction) -> Self {
+        let value = Value::Buffer(Box::new(buffer), direction);
+        self.with(Meaning::Integer, "the address of a buffer".to_owned(), value)
     }
 
     /// The buffer of the argument at position `index`, an earlier one: both parameters get its address. Whether there is
@@ -146,7 +153,7 @@ impl<'a> KernelLaunch<'a> {
         if arguments.len() != slots.len() {
             return Err(LaunchError::ArgumentCount { expected: slots.len(), given: arguments.len() });
         }
-        let mut placed = Placed::new(memories);
+        let mut placed = Placed::new(simulator.memory, memories);
         let mut params = Vec::new();
         for (index, (argument, slot)) in arguments.into_iter().zip(slots).enumerate() {
             argument.check(index, slot, simulator.cubin.origin.parameter_type(kernel, index))?;
@@ -185,7 +192,6 @@ impl Simulator {
 }
 
 /// Arguments in device memory.
-#[derive(Default)]
 struct Placed<'a> {
     memory: Memory,
     /// Where the memories lie that are no arguments.
@@ -193,42 +199,49 @@ struct Placed<'a> {
     /// By argument: the address, where it is a buffer.
     addresses: Vec<Option<u64>>,
     /// Where results lie, and where they go.
-    results: Vec<(u64, &'a mut [u8])>,
+    results: Vec<(u64, Box<dyn HostBuffer + 'a>)>,
     /// Parts of memory that nobody has given contents: address and size.
     undefined: Vec<(u64, u64)>,
 }
 
 impl<'a> Placed<'a> {
-    fn new(memories: Vec<(String, &'a mut [u8])>) -> Placed<'a> {
-        let mut placed = Placed::default();
+    /// `limit`: bytes of the host that the launch may take.
+    fn new(limit: Option<u64>, memories: Vec<(String, &'a mut [u8])>) -> Placed<'a> {
+        let memory = Memory::with_limit(limit);
+        let (addresses, results, undefined) = (Vec::new(), Vec::new(), Vec::new());
+        let mut placed = Placed { memory, memories: Vec::new(), addresses, results, undefined };
         for (name, data) in memories {
-            let address = placed.memory.allocate_with(&name, data);
+            let address = placed.buffer(&name, Box::new(Output(data)), Direction::InOut);
             placed.memories.push(address);
-            placed.results.push((address, data));
         }
         placed
     }
 
+    /// Puts a buffer into device memory; its address.
+    fn buffer(&mut self, name: &str, buffer: Box<dyn HostBuffer + 'a>, direction: Direction) -> u64 {
+        let size = buffer.size() as u64;
+        let address = self.memory.allocate(name, size);
+        match direction {
+            Direction::Out => self.undefined.push((address, size)),
+            // Where there is no room for it, the launch says so.
+            Direction::In | Direction::InOut => buffer.read(&mut |bytes| {
+                self.memory.write(address, bytes);
+            }),
+        }
+        if direction != Direction::In {
+            self.results.push((address, buffer));
+        }
+        address
+    }
+
     /// Puts an argument into device memory; its bytes among the parameters.
     fn place(&mut self, index: usize, value: Value<'a>) -> Result<Vec<u8>, LaunchError> {
-        let name = format!("argument {index}");
         let address = match value {
             Value::Bytes(bytes) => {
                 self.addresses.push(None);
                 return Ok(bytes);
             }
-            Value::Input(data) => self.memory.allocate_with(&name, data),
-            Value::Output(data) => {
-                let address = self.memory.allocate(&name, data.len() as u64);
-                self.undefined.push((address, data.len() as u64));
-                self.results.push((address, data));
-                address
-            }
-            Value::InOut(data) => {
-                let address = self.memory.allocate_with(&name, data);
-                self.results.push((address, data));
-                address
-            }
+            Value::Buffer(buffer, direction) => self.buffer(&format!("argument {index}"), buffer, direction),
             Value::Again(earlier) => {
                 let address = self.addresses.get(earlier).copied().flatten();
                 address.ok_or(LaunchError::NoBuffer { index, earlier })?
@@ -243,11 +256,11 @@ impl<'a> Placed<'a> {
     }
 
     fn write_back(self) {
-        for (address, data) in self.results {
+        for (address, mut buffer) in self.results {
             // Nothing takes allocations away.
-            if let Some(bytes) = self.memory.read(address, data.len() as u64) {
-                data.copy_from_slice(&bytes);
-            }
+            buffer.write(&mut |bytes| {
+                self.memory.read_into(address, bytes);
+            });
         }
     }
 }

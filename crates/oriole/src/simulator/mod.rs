@@ -1,12 +1,14 @@
 //! Running kernels without a GPU.
 
 mod argument;
+mod buffer;
 mod fault;
 mod finding;
 mod launch;
 mod report;
 
 pub use argument::Scalar;
+pub use buffer::{Direction, HostBuffer};
 pub use fault::{Fault, FaultKind, LaunchError};
 pub use finding::{Finding, MemoryAccess};
 pub use launch::{Dim, KernelLaunch};
@@ -25,12 +27,13 @@ pub struct Simulator {
     inner: oriole_sim::Simulator,
     cubin: Cubin,
     checks_memory: bool,
+    memory: Option<u64>,
 }
 
 impl Simulator {
     /// Settings to start from: not strict, no timing, no limits, as many host threads as there are cores.
     pub fn builder() -> SimulatorBuilder {
-        SimulatorBuilder { options: Options::default(), checks_memory: false }
+        SimulatorBuilder { options: Options::default(), checks_memory: false, memory: None }
     }
 
     /// Loads a cubin with the default settings.
@@ -54,6 +57,7 @@ impl fmt::Debug for Simulator {
 pub struct SimulatorBuilder {
     options: Options,
     checks_memory: bool,
+    memory: Option<u64>,
 }
 
 impl SimulatorBuilder {
@@ -77,7 +81,7 @@ impl SimulatorBuilder {
         self
     }
 
-    /// Host threads that run blocks side by side; else as many as the host has cores.
+    /// Host threads that run blocks side by side, 1024 at most; else as many as the host has cores.
     pub fn threads(mut self, threads: std::num::NonZeroUsize) -> Self {
         self.options.threads = threads.get();
         self
@@ -102,7 +106,15 @@ impl SimulatorBuilder {
         self
     }
 
-    /// Ends launches when the token is cancelled; it is looked at whenever a warp has had its turn.
+    /// Bytes of the host's memory that one launch may take; more is an error. What counts is what programs make large: buffers,
+    /// variables, the device heap, and of each block that is under way registers, shared and local memory. What the cycle model
+    /// and the checks of memory write down does not count, nor what kernels print.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Ends launches when the token is cancelled; it is looked at whenever a warp has had its turn, and now and then within.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.options.cancelled = Some(token.0);
         self
@@ -113,8 +125,9 @@ impl SimulatorBuilder {
     /// # Errors
     /// Its target is not simulated, or it needs symbols that are not there.
     pub fn build(self, cubin: &Cubin) -> Result<Simulator, CubinError> {
-        let inner = oriole_sim::Simulator::new(cubin.parsed(), self.options);
+        let inner = oriole_sim::Simulator::new(cubin.parsed(), self.options.clone());
         let inner = inner.map_err(|error| CubinError(error.to_string()))?;
-        Ok(Simulator { inner, cubin: cubin.clone(), checks_memory: self.checks_memory })
+        let SimulatorBuilder { checks_memory, memory, .. } = self;
+        Ok(Simulator { inner, cubin: cubin.clone(), checks_memory, memory })
     }
 }

@@ -85,7 +85,7 @@ fn the_words_of_a_mask_lie_in_consecutive_registers() {
 fn a_warp_is_driven_instruction_by_instruction() {
     let text = format!("{PROLOGUE}\n ISETP.LT.U32.AND P0, PT, R0, 0xa, PT\n @P0 STG.E [R2.64+0x8], R0\n EXIT");
     let drive = |entry: &Entry, machine: &Machine<'_>| {
-        let (mut warps, mut block) = entry.start(0, 0, machine);
+        let (mut warps, mut block) = entry.start(0, 0, machine).expect("there is room");
         block.log = Some(Box::default());
         let mut seen = Vec::new();
         let mut counts = Counts::default();

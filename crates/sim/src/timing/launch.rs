@@ -5,6 +5,7 @@
 //! ends; after it their requests are taken in the order of their times. Nor is a barrier of a cluster complete within
 //! the step of its last arrival. So the result is the same on any number of host threads.
 
+use crate::grid::THREAD_NAME;
 use crate::program::Program;
 use crate::timing::barrier::ClusterBarrier;
 use crate::timing::code::Code;
@@ -73,9 +74,10 @@ pub(crate) fn replay(
         barriers,
         barrier_latency,
     };
-    let pool =
-        (workers > 1 && count > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(workers.min(count)).build());
-    let pool = pool.and_then(Result::ok);
+    let threads =
+        rayon::ThreadPoolBuilder::new().num_threads(workers.min(count)).thread_name(|_| THREAD_NAME.to_owned());
+    // Without further threads it takes longer.
+    let pool = if workers > 1 && count > 1 { threads.build().ok() } else { None };
     let mut now = 0;
     loop {
         deadline.map_or(Ok(()), |deadline| deadline.check())?;

@@ -47,7 +47,7 @@ pub(crate) fn warp(arch: Arch) -> State {
         block: 0,
         cluster_rank: 0,
     };
-    let mut state = State::new(Arc::new(ConstantBanks::new()), identity);
+    let mut state = State::new(Arc::new(ConstantBanks::new()), identity).expect("there is room");
     state.active = Mask::MAX;
     state
 }

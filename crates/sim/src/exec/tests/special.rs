@@ -27,7 +27,7 @@ fn state(arch: Arch) -> State {
         block: 110,
         cluster_rank: 3,
     };
-    let mut state = State::new(Arc::new(ConstantBanks::new()), identity);
+    let mut state = State::new(Arc::new(ConstantBanks::new()), identity).expect("there is room");
     (state.active, state.clock) = (u32::MAX, CLOCK);
     state
 }
