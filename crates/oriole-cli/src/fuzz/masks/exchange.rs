@@ -12,7 +12,7 @@ pub(super) fn lines(op: Op, guard: &str, name: &str) -> String {
     let pair = "mov.b64 %u0, {%s, %z};";
     let truth = "selp.b32 %r, 1, 0, %q0;";
     // A mask may name lanes that have ended, of which nothing can be read.
-    let alive = format!("setp.eq.b32 %q1, %m, %m; {guard}vote.sync.ballot.b32 %t3, %q1, %m;");
+    let alive = format!("mov.b32 %t3, 1; setp.eq.b32 %q1, %m, %m; {guard}vote.sync.ballot.b32 %t3, %q1, %m;");
     let first = "brev.b32 %t0, %t3; clz.b32 %t0, %t0;";
     let source = "and.b32 %t0, %s, 1; setp.ne.u32 %q1, %t0, 0;";
     match op {
