@@ -1,8 +1,8 @@
 //! Cancelling at any moment.
 
+use crate::by_effort;
 use crate::calls::{Simulator, llvm, ptx};
 use crate::common::{Compiler, cubin};
-use crate::is_thorough;
 use oriole_c::*;
 use std::ptr;
 use std::sync::Barrier;
@@ -28,7 +28,7 @@ fn moments(count: u32) -> impl Iterator<Item = f64> {
 }
 
 pub(crate) fn what_is_cancelled_at_any_moment_ends_soon() {
-    let count = if is_thorough() { 4000 } else { 100 } / 4;
+    let count = by_effort([100, 400, 4000]) / 4;
     for (name, module, options) in [
         ("PTX", ptx(8, 400), &[][..]),
         ("LLVM IR", llvm(8, 400), &[]),

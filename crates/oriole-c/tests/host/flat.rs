@@ -1,8 +1,8 @@
 //! How much memory the process holds.
 
+use crate::by_effort;
 use crate::calls::{CALLS, Simulator, ptx};
 use crate::common::cubin;
-use crate::is_thorough;
 use oriole_c::*;
 
 use orioleResult::*;
@@ -32,7 +32,7 @@ pub(crate) fn a_launch_holds_one_copy_of_a_buffer() {
 pub(crate) fn memory_stays_flat() {
     /// Bytes that allocators keep or give back from one moment to the next.
     const SLACK: u64 = 4 << 20;
-    let count = if is_thorough() { 10_000 } else { 300 };
+    let count = by_effort([300, 1000, 10_000]);
     for (name, call) in CALLS {
         (0..100).for_each(|_| call());
         let before = status("VmRSS:");

@@ -1,7 +1,8 @@
 //! A host program of its own, as forks, its whole memory and its end concern all of it: calls behind `fork`, at the end of memory,
 //! cancelled at any moment, and by the thousand.
 //!
-//! `ORIOLE_THOROUGH=1` has 4,000 moments and 10,000 calls of each kind; without it there are 100 and 300.
+//! There are 100 moments and 300 calls of each kind, with `ORIOLE_THOROUGH=1` 400 and 1,000, with `ORIOLE_EXHAUSTIVE=1`, which takes a
+//! quarter of an hour, 4,000 and 10,000.
 
 // A test of this program is a function that panics; it is no test of libtest's, which would run others beside it.
 #[path = "../common/mod.rs"]
@@ -46,8 +47,13 @@ fn main() {
     }
 }
 
-/// Whether much is to be tried.
+/// How much is to be tried: usually, thoroughly, or all.
 #[cfg(target_os = "linux")]
-fn is_thorough() -> bool {
-    std::env::var_os("ORIOLE_THOROUGH").is_some_and(|value| value == "1")
+fn by_effort([usual, thorough, exhaustive]: [u32; 3]) -> u32 {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| value == "1");
+    match (is_set("ORIOLE_EXHAUSTIVE"), is_set("ORIOLE_THOROUGH")) {
+        (true, _) => exhaustive,
+        (false, true) => thorough,
+        (false, false) => usual,
+    }
 }
