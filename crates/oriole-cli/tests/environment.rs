@@ -80,10 +80,10 @@ fn variables_bound_what_options_do_not() {
         "endless.ptx",
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry e() {\n again: bra again;\n}\n",
     );
-    let run = "run k.ptx --entry k --block 1 zero:4194304";
+    let run = "run k.ptx --entry k --block 1 zero:268435456";
     for (words, variable, value, status, said) in [
-        (run, "ORIOLE_MEMORY", "1M", 3, "out of memory"),
-        (run, "ORIOLE_MEMORY", "500M", 0, ""),
+        (run, "ORIOLE_MEMORY", "128M", 3, "out of memory"),
+        (run, "ORIOLE_MEMORY", "2G", 0, ""),
         (run, "ORIOLE_MEMORY", "", 0, ""),
         (run, "ORIOLE_MEMORY", "much", 2, "ORIOLE_MEMORY: 'much' is no number of bytes"),
         ("compile k.ptx -o k.cubin", "ORIOLE_MEMORY", "much", 2, "ORIOLE_MEMORY: 'much' is no number of bytes"),
@@ -98,7 +98,7 @@ fn variables_bound_what_options_do_not() {
         assert_eq!(ended.status.code(), Some(status), "{words} with {variable}={value}: {text}");
         assert!(text.contains(said), "{words} with {variable}={value}: {text}");
     }
-    scratch.says("run --memory 1M k.ptx --entry k --block 1 zero:4194304", 3);
+    scratch.says("run --memory 128M k.ptx --entry k --block 1 zero:268435456", 3);
     scratch.says("compile --memory 1B k.ptx -o k.cubin", 1);
 }
 
