@@ -61,7 +61,7 @@ const SLACK: i64 = 4096;
 fn compilations_leave_nothing_behind() {
     let kernels = (0..4).map(|number| guarded(100, 10 + number));
     let ptx: Vec<String> = kernels.collect();
-    let counts = [100, if is_thorough() { 2000 } else { 400 }];
+    let counts = [100, if is_thorough() { 1000 } else { 400 }];
     for jobs in [1, 4] {
         let peaks = counts.map(|count| {
             let scratch = Scratch::new();
@@ -80,7 +80,7 @@ fn compilations_leave_nothing_behind() {
 /// The same of launches.
 #[test]
 fn launches_leave_nothing_behind() {
-    let counts = [100, if is_thorough() { 2000 } else { 400 }];
+    let counts = [100, if is_thorough() { 1000 } else { 400 }];
     let peaks = counts.map(|count| {
         let scratch = Scratch::new();
         scratch.write("k.ptx", guarded(100, 10));

@@ -23,8 +23,8 @@ const CALLS: [(&str, &[&str]); 10] = [
     ("mkdir", &["EACCES", "ENOSPC"]),
     ("clone3", &["EAGAIN", "ENOMEM"]),
 ];
-/// Without `ORIOLE_THOROUGH` so many of the places of a call are tried, and the last one.
-const PLACES: usize = 2;
+/// So many of the places of a call are tried, and the last one; more with `ORIOLE_THOROUGH=1`, all with `ORIOLE_EXHAUSTIVE=1`.
+const PLACES: [usize; 2] = [2, 6];
 
 /// A folder with a kernel, its right cubin, and a cache that holds it where `is_cached`.
 struct Bench {
@@ -106,10 +106,11 @@ impl Bench {
 
 /// The places to try of so many.
 fn places(count: usize) -> Vec<usize> {
-    if is_thorough() {
+    if std::env::var_os("ORIOLE_EXHAUSTIVE").is_some_and(|value| value == "1") {
         return (1..=count).collect();
     }
-    let mut places: Vec<usize> = (0..PLACES).map(|n| 1 + n * count / PLACES).chain([count]).collect();
+    let tried = PLACES[usize::from(is_thorough())];
+    let mut places: Vec<usize> = (0..tried).map(|n| 1 + n * count / tried).chain([count]).collect();
     places.dedup();
     places.retain(|place| (1..=count).contains(place));
     places
