@@ -118,9 +118,8 @@ impl Memory {
     /// An allocation that holds `bytes`; returns its address.
     pub fn allocate_with(&mut self, name: &str, bytes: &[u8]) -> u64 {
         let base = self.allocate(name, bytes.len() as u64);
-        if let Some(allocation) = self.allocations.last() {
-            allocation.fill(0, bytes);
-        }
+        // Where there is no room for them, the memory says so.
+        self.write(base, bytes);
         base
     }
 
