@@ -110,6 +110,41 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
         assert status in (-signal.SIGINT, 1) and took < 10, (seed, delay, status, said)
 
 
+@sees_interrupts
+def test_looking_for_interrupts_does_not_hang_where_garbage_is_collected() -> None:
+    """Python's issue 106883: without care this hangs at once in 3.10 and 3.11."""
+    program = """
+import gc
+from oriole import _threads
+
+class Garbage:
+    def __del__(self):
+        time.sleep(0)
+
+def look():
+    while time.monotonic() < end:
+        time.sleep(0.0005)
+        garbage = Garbage()
+        garbage.itself = garbage
+        del garbage
+        _threads.check()
+
+gc.set_threshold(3)
+end = time.monotonic() + 2
+threads = [threading.Thread(target=look) for _ in range(2)]
+for thread in threads:
+    thread.start()
+while time.monotonic() < end:
+    other = threading.Thread(target=int)
+    other.start()
+    other.join()
+for thread in threads:
+    thread.join()
+assert gc.isenabled()
+"""
+    assert ended(program, 60) == (0, "", "")
+
+
 def ended(program: str, limit: float = 30.0) -> Tuple[int, str, str]:
     done = subprocess.run([sys.executable, "-c", BEGIN + program], capture_output=True, text=True, timeout=limit)
     return done.returncode, done.stdout, done.stderr

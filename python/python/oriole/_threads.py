@@ -11,18 +11,22 @@ import atexit
 
 # Pools wait for their threads by a hook that runs when the program ends. The one below runs before it, being registered later.
 import concurrent.futures.thread  # noqa: F401
+import gc
 import os
 import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import Iterator, Optional, Set
+from typing import Any, Dict, Iterator, Optional, Set
 
 #: Seconds that the end of the program waits for threads that Python does not wait for.
 _PATIENCE = 2.0
 
 #: Numbers of the threads that wait for the compiled half of the package.
 _waiting: Set[int] = set()
+
+#: One thread at a time turns the collection of garbage off and on.
+_looking = threading.Lock()
 
 _is_ending = False
 
@@ -61,8 +65,23 @@ def _handled(thread: Optional[int]) -> Optional[BaseException]:
     """The exception that a thread is handling, in an `except` or `finally` block or on its way out of a `with` block."""
     if sys.version_info < (3, 10):
         return None
-    handled = None if thread is None else sys._current_exceptions().get(thread)
+    handled = None if thread is None else _current_exceptions().get(thread)
     return handled[1] if isinstance(handled, tuple) else handled
+
+
+def _current_exceptions() -> Dict[int, Any]:
+    """What all threads are handling. Where Python collects garbage in between, it hangs with threads that begin or end (its issue
+    106883, mended in 3.12.1), so that it may not."""
+    if sys.version_info >= (3, 13):
+        return sys._current_exceptions()
+    with _looking:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return sys._current_exceptions()
+        finally:
+            if collects:
+                gc.enable()
 
 
 def _is_interruption(error: Optional[BaseException]) -> bool:
@@ -92,9 +111,17 @@ def _end() -> None:
         time.sleep(0.005)
 
 
-# In a child that was forked there is one thread, and it waits for nothing.
+def _begin_anew() -> None:
+    """In a child that was forked: there is one thread, and it waits for nothing."""
+    global _looking
+    if _looking.locked():
+        gc.enable()
+    _looking = threading.Lock()
+    _waiting.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_waiting.clear)
+    os.register_at_fork(after_in_child=_begin_anew)
 # Not there in all versions of Python: then Ctrl-C has to be told twice.
 if hasattr(threading, "_register_atexit"):
     threading._register_atexit(_end_if_interrupted)
