@@ -1,6 +1,7 @@
 //! Files: an output is never an input, takes the place of a file with its mode and its links, and leaves nothing
 //! behind when a signal ends the process.
 
+use crate::scratch::with_signals;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -133,11 +134,9 @@ fn signals_leave_no_temporary_file() {
         while !caught {
             assert!(started.elapsed() < Duration::from_secs(120), "the signal never came in time");
             let arguments = ["run", "in.ptx", "--entry", "k", "out:big:134217728"];
-            let mut child = Command::new(env!("CARGO_BIN_EXE_oriole"))
-                .args(arguments)
-                .current_dir(&case.0)
-                .spawn()
-                .expect("oriole starts");
+            let mut command = Command::new(env!("CARGO_BIN_EXE_oriole"));
+            command.args(arguments).current_dir(&case.0);
+            let mut child = with_signals(&mut command).spawn().expect("oriole starts");
             let is_writing = || case.listing_names().iter().any(|name| name != "in.ptx");
             while !is_writing() && child.try_wait().expect("it is ours").is_none() {
                 std::thread::sleep(Duration::from_micros(200));

@@ -2,7 +2,7 @@
 
 mod gpu;
 
-use crate::scratch::{Scratch, error_text, finished, text};
+use crate::scratch::{Scratch, error_text, finished, text, with_signals};
 use serde_json::Value;
 use std::fmt::Write;
 use std::process::Command;
@@ -156,7 +156,7 @@ fn the_time_ends_a_search_and_so_does_a_signal() {
     assert!(report["candidates"].as_u64() > Some(0) && report["interrupted"] == false, "{report:#}");
     assert!(started.elapsed() < Duration::from_secs(60));
     let mut command = scratch.command(&format!("tune k.ptx -o out --seconds 3000 --jobs 1 -- {LAUNCH}"));
-    let child = command.stdout(std::process::Stdio::piped()).spawn().expect("oriole starts");
+    let child = with_signals(&mut command).stdout(std::process::Stdio::piped()).spawn().expect("oriole starts");
     std::thread::sleep(Duration::from_secs(2));
     let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).output().expect("kill is there");
     assert!(sent.status.success());

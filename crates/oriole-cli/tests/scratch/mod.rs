@@ -2,6 +2,7 @@
 // Each test binary that has this module takes a part of it.
 #![allow(dead_code)]
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -74,6 +75,20 @@ impl Scratch {
         let text = error_text(&output);
         assert_eq!(output.status.code(), Some(status), "{words}: {text}");
         text
+    }
+}
+
+/// The command with the usual answer to signals: one that this process was started to ignore (in the background of a shell)
+/// stays ignored in what it starts.
+pub(crate) fn with_signals(command: &mut Command) -> &mut Command {
+    // SAFETY: between `fork` and `exec` only `signal` is called, which may be.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        })
     }
 }
 
