@@ -65,8 +65,13 @@ fn binary_name(arch: Arch) -> String {
     format!("SM{}{specific}", arch.number())
 }
 
+/// As `binary_name`, for an opcode that not all members of the generation have.
+fn binary_name_for(opcode: Opcode, arch: Arch) -> String {
+    if opcode == Opcode::MUFU_X2 { "SM103a".to_owned() } else { binary_name(arch) }
+}
+
 /// The text of each word; nothing for those that nvdisasm rejects. A `NOP` takes their place in further runs.
-fn disassemble(tool: &Path, arch: Arch, words: &[u128]) -> Vec<Option<String>> {
+fn disassemble(tool: &Path, arch: Arch, binary: &str, words: &[u128]) -> Vec<Option<String>> {
     let nop = if arch.word_format().is_bundled() { NOP_BUNDLED.into() } else { NOP };
     let mut texts = vec![None; words.len()];
     let mut groups = vec![(0..words.len()).collect::<BTreeSet<usize>>()];
@@ -75,7 +80,7 @@ fn disassemble(tool: &Path, arch: Arch, words: &[u128]) -> Vec<Option<String>> {
             words.iter().enumerate().map(|(i, word)| if group.contains(&i) { *word } else { nop }).collect();
         let (bytes, addresses) = image(arch, &chosen);
         let at = |address: u64| addresses.binary_search(&address).ok();
-        let read = listing(tool, &binary_name(arch), &bytes).expect("a temporary file, and nvdisasm runs");
+        let read = listing(tool, binary, &bytes).expect("a temporary file, and nvdisasm runs");
         let errors = match read {
             Ok(listing) => {
                 for (address, text) in listing {
@@ -207,14 +212,15 @@ fn draw(random: &mut Random, opcode: Opcode, arch: Arch) -> Option<Inst> {
     None
 }
 
-/// Words that nvdisasm rejects (reserved combinations, misaligned registers) tell nothing; the rest is
-/// compared. Gives how many those were.
+/// The instructions are of one opcode. Words that nvdisasm rejects (reserved combinations, misaligned registers) tell nothing;
+/// the rest is compared. Gives how many those were.
 fn compare(tool: &Path, arch: Arch, insts: &[Inst], out: &mut Vec<String>) -> usize {
     let (_, addresses) = image(arch, &vec![0; insts.len()]);
     let words = insts.iter().zip(&addresses).map(|(i, pc)| encode(i, arch, *pc));
     let words: Vec<u128> = words.map(|word| word.expect("legal instructions encode")).collect();
     let mut compared = 0;
-    for ((inst, word), text) in insts.iter().zip(&words).zip(disassemble(tool, arch, &words)) {
+    let binary = insts.first().map_or_else(|| binary_name(arch), |inst| binary_name_for(inst.opcode, arch));
+    for ((inst, word), text) in insts.iter().zip(&words).zip(disassemble(tool, arch, &binary, &words)) {
         let ours = inst.display(arch).to_string();
         let Some(text) = text.filter(|text| !text.contains("INVALID") && !text.contains("???")) else {
             if env::var_os("ORIOLE_REJECTED").is_some() {
@@ -331,7 +337,7 @@ fn control_words_are_refused_alike() {
 
 /// [`disassemble`] in portions.
 fn texts(tool: &Path, arch: Arch, words: &[u128]) -> Vec<Option<String>> {
-    words.chunks(BATCH).flat_map(|words| disassemble(tool, arch, words)).collect()
+    words.chunks(BATCH).flat_map(|words| disassemble(tool, arch, &binary_name(arch), words)).collect()
 }
 
 /// Words sent to nvdisasm at once.
@@ -422,7 +428,7 @@ fn mutated_words_are_refused_alike() {
         let mut tally = Mutations::default();
         for words in words.chunks(BATCH) {
             let (_, addresses) = image(arch, words);
-            for ((word, pc), theirs) in words.iter().zip(addresses).zip(disassemble(&tool, arch, words)) {
+            for ((word, pc), theirs) in words.iter().zip(addresses).zip(disassemble(&tool, arch, &binary_name(arch), words)) {
                 tally.count(arch, *word, pc, theirs.as_deref());
             }
         }
