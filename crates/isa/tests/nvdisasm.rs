@@ -428,7 +428,9 @@ fn mutated_words_are_refused_alike() {
         let mut tally = Mutations::default();
         for words in words.chunks(BATCH) {
             let (_, addresses) = image(arch, words);
-            for ((word, pc), theirs) in words.iter().zip(addresses).zip(disassemble(&tool, arch, &binary_name(arch), words)) {
+            for ((word, pc), theirs) in
+                words.iter().zip(addresses).zip(disassemble(&tool, arch, &binary_name(arch), words))
+            {
                 tally.count(arch, *word, pc, theirs.as_deref());
             }
         }

@@ -6,15 +6,22 @@
 //! single-precision functions other than the hyperbolic tangent take subnormal operands and results
 //! for zero: compilers scale around the instruction where that matters.
 
+use super::half::HalfOperand;
 use super::host;
 use super::lanewise::single1;
 use super::rounding::{BFLOAT, Format, HALF, NAN32, Rounding, SINGLE, narrow};
 use crate::effect::{Compute, Unsupported};
-use oriole_isa::{Field, HalfB, Inst, Mufu, MufuFmt, Opcode};
+use crate::lanes::map2;
+use crate::operand::Dst;
+use crate::state::State;
+use oriole_isa::{Field, HalfB, HalfFmt, Inst, Mufu, MufuFmt, Opcode, Role};
 use std::f64::consts::TAU;
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
+    if opcode == Opcode::MUFU_X2 {
+        return Ok(Some(powers_of_halves(inst)));
+    }
     if opcode != Opcode::MUFU {
         return Ok(None);
     }
@@ -86,15 +93,32 @@ fn half_function(inst: &Inst, format: MufuFmt, function: Mufu) -> Result<Compute
     let format: Format = if format == MufuFmt::F16 { HALF } else { BFLOAT };
     let f = real_function(function)?;
     let at = if inst.get(Field::HALF_B) == HalfB::H1 { 16 } else { 0 };
-    let source = super::half::HalfOperand::of(inst, at);
-    let d = crate::operand::Dst::of(inst, oriole_isa::Role::D);
+    let source = HalfOperand::of(inst, at);
+    let d = Dst::of(inst, Role::D);
     // PTX has the power of two of bfloats with `.ftz` only, and ptxas writes nothing else for that.
     let flushes = function == Mufu::EX2 && inst.get(Field::MUFU_FMT) != MufuFmt::F16;
-    Ok(host::compute(move |state: &mut crate::state::State| {
-        let value = source.bits(state).map(|bits| {
-            let value = narrow(f(format.widen(bits)), format, Rounding::Nearest);
-            if flushes { format.flush(value) } else { value }
-        });
+    Ok(host::compute(move |state: &mut State| {
+        let value = source.bits(state).map(|bits| of_half(f, format, flushes, bits));
         d.set(state, &value);
     }))
+}
+
+/// The function of one half; `flushes`: a subnormal result becomes zero.
+fn of_half(f: fn(f64) -> f64, format: Format, flushes: bool, bits: u32) -> u32 {
+    let value = narrow(f(format.widen(bits)), format, Rounding::Nearest);
+    if flushes { format.flush(value) } else { value }
+}
+
+/// `MUFU.EX2` of both halves of a register.
+fn powers_of_halves(inst: &Inst) -> Compute {
+    // As of single halves, those of bfloats flush.
+    let flushes = inst.get(Field::HALF_FMT) == HalfFmt::BF16_V2;
+    let format: Format = if flushes { BFLOAT } else { HALF };
+    let halves = [0, 16].map(|at| HalfOperand::of(inst, at));
+    let d = Dst::of(inst, Role::D);
+    host::compute(move |state: &mut State| {
+        let power = |half: &HalfOperand| half.bits(state).map(|bits| of_half(libm::exp2, format, flushes, bits));
+        let [low, high] = halves.each_ref().map(power);
+        d.set(state, &map2(&low, &high, |low, high| high << 16 | low));
+    })
 }

@@ -21,7 +21,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         Opcode::IMNMX_120 => minmax(inst, inst.get(Field::SIGN) == Sign::S32, long)?,
         Opcode::IMNMX if inst.opcode == Opcode::UIMNMX => uniform_minmax(inst)?,
         Opcode::SEL_64 => select(inst),
-        Opcode::MOV_64 => {
+        Opcode::MOV_64 | Opcode::MOV64IUR => {
             let (d, b) = (Dst::of(inst, Role::D), Src::of(inst, Role::B));
             host::compute(move |state: &mut State| d.set_wide(state, &b.wide_bits(state)))
         }

@@ -114,3 +114,21 @@ fn high_words_of_doubles() {
         assert_eq!(warp.r(4)[0], result, "{operand:#x}");
     }
 }
+
+/// Powers of two whose exponents are whole numbers are exact in both formats; signs apply to each half.
+#[test]
+fn halves_in_pairs() {
+    // 1 and -2 as f16, and as bf16.
+    let operands = [0x3c00_c000, 0x3f80_c000];
+    let warp = Warp::new(Arch::Sm100).with(0, [operands[0]; WARP]).with(1, [operands[1]; WARP]).run(
+        "MUFU.EX2.F16x2 R4, R0
+         MUFU.EX2.F16x2 R5, -R0
+         MUFU.EX2.BF16x2 R6, R1
+         MUFU.EX2.BF16x2 R7, |R1|",
+    );
+    // 2 and 1/4, 1/2 and 4 as f16; 2 and 1/4, 2 and 4 as bf16.
+    let expected = [0x4000_3400, 0x3800_4400, 0x4000_3e80, 0x4000_4080];
+    for (register, value) in (4..).zip(expected) {
+        assert_eq!(warp.r(register)[0], value, "R{register}");
+    }
+}
