@@ -10,6 +10,7 @@ mod classes;
 mod copies;
 mod ranges;
 mod rewrite;
+mod undefined;
 
 use crate::analysis::{Cfg, DomTree, Liveness, LoopForest};
 use crate::entity::{Block, VReg, entry_for_each};
@@ -20,7 +21,7 @@ use classes::{Classes, Node};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use oriole_isa::{Family, Opcode, RegFile, Role};
 use ranges::{Positions, Ranges, live_ranges};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// What taking a function out of SSA form has done to it.
@@ -50,9 +51,11 @@ pub fn destruct(
     for (ranges, value) in ranges.into_iter().zip(&numbers.values) {
         classes.add(ranges, func[*value].file());
     }
-    let passing = passings(func, cfg, &positions, &numbers, &mut classes);
+    let undefined = undefined::phis(func);
+    let passing = passings(func, cfg, &positions, &numbers, &undefined, &mut classes);
     share(func, loops, &numbers, &passing, &mut classes);
-    rewrite::rewrite(func, &rewrite::Plan { dominators, loops, numbers: &numbers, passing: &passing }, classes)
+    let plan = rewrite::Plan { dominators, loops, numbers: &numbers, passing: &passing, undefined: &undefined };
+    rewrite::rewrite(func, &plan, classes)
 }
 
 /// What a wide operand's first register is a multiple of, by file and width.
@@ -122,20 +125,21 @@ fn passings(
     cfg: &Cfg,
     positions: &Positions,
     numbers: &Numbers,
+    undefined: &FxHashSet<VReg>,
     classes: &mut Classes,
 ) -> Vec<Passing> {
+    let is_defined = |reg: &VReg| !undefined.contains(reg);
     let mut all = Vec::new();
     let mut left: FxHashMap<(Block, Node), Node> = FxHashMap::default();
     for &block in cfg.rpo() {
         for &phi in func.phis(block).iter() {
-            let Some(result) = func[phi].operands[0].as_reg().and_then(|reg| numbers.node(reg)) else {
-                continue;
-            };
+            let result = func[phi].operands[0].as_reg().filter(is_defined);
+            let Some(result) = result.and_then(|reg| numbers.node(reg)) else { continue };
             let file = classes.file(result);
             let arrival = classes.add(SmallVec::from_slice(&[positions.arrival(block)]), file);
             let sources: SmallVec<[(Node, Block); 2]> = func
                 .phi_inputs(phi)
-                .filter_map(|(source, pred)| Some((numbers.node(source.as_reg()?)?, pred)))
+                .filter_map(|(source, pred)| Some((numbers.node(source.as_reg().filter(is_defined)?)?, pred)))
                 .collect();
             let mut inputs = SmallVec::new();
             for &(value, pred) in &sources {

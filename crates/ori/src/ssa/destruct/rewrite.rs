@@ -25,6 +25,8 @@ pub(super) struct Plan<'p> {
     pub(super) loops: &'p LoopForest,
     pub(super) numbers: &'p Numbers,
     pub(super) passing: &'p [Passing],
+    /// Results of MovPhis that no defined value reaches.
+    pub(super) undefined: &'p FxHashSet<VReg>,
 }
 
 /// Name registers instead of values. Gives what is left behind.
@@ -195,6 +197,7 @@ impl Rewriter<'_> {
         let moves: Vec<Copy> = arrivals.iter().map(|&(from, to)| self.copy(from, to)).collect();
         self.place(func, &moves, &mut out)?;
         for &phi in &old[..phis] {
+            self.mark_undefined(func, phi, &mut out);
             self.gather_after(func, phi, &mut out);
         }
         let exit = old.iter().position(|inst| is_terminator(&func[*inst])).unwrap_or(old.len()).max(phis);
@@ -213,6 +216,16 @@ impl Rewriter<'_> {
         }
         func.edit().set_insts(block, out);
         Ok(())
+    }
+
+    /// A MovPhi that no defined value reaches leaves a mark where it stood, so that the register is not read before it is written.
+    fn mark_undefined(&mut self, func: &mut Function, phi: InstId, out: &mut Vec<InstId>) {
+        let result = func[phi].operands[0].as_reg().filter(|reg| self.plan.undefined.contains(reg));
+        if let Some(node) = result.and_then(|reg| self.plan.numbers.node(reg)) {
+            let operand = self.operand_of(node);
+            out.push(func.edit().add(Inst::undef(operand)));
+            self.done.may_have_dead_code = true;
+        }
     }
 
     fn copy(&mut self, from: Node, to: Node) -> Copy {
