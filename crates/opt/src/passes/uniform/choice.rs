@@ -94,7 +94,8 @@ pub(super) fn choose(
     Ok(Choice { names, sites, chosen, both, bridged })
 }
 
-/// Registers that are the same in all threads, and are written where a uniform register may be.
+/// Registers that are the same in all threads, and are written where a uniform register may be. One that is only marked as undefined
+/// gains nothing: lanes that are apart would read what others have in it.
 fn candidates(func: &Function, uniformity: &Uniformity, places: &Places) -> Vec<VReg> {
     let mut written = EntitySet::new();
     let mut out: EntitySet<VReg> = EntitySet::new();
@@ -107,7 +108,7 @@ fn candidates(func: &Function, uniformity: &Uniformity, places: &Places) -> Vec<
             if by_call || mention.is_def && !places.may_write(block, mention.reg) {
                 out.insert(mention.reg);
             }
-            if mention.is_def {
+            if mention.is_def && !func[inst].is_undef() {
                 written.insert(mention.reg);
             }
         });
