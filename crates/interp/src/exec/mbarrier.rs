@@ -55,6 +55,17 @@ impl Barrier {
         }
     }
 
+    /// What the object holds. That of an mbarrier that waits for anything is not all zero.
+    ///
+    /// # Errors
+    /// Where none was initialised there, or it was made invalid since.
+    fn initialised(bits: u64) -> Result<Barrier, FaultKind> {
+        match bits {
+            0 => Err(FaultKind::Misuse("an mbarrier that is not initialised".to_owned())),
+            bits => Ok(Barrier::unpack(bits)),
+        }
+    }
+
     fn pack(self) -> u64 {
         let bytes = self.bytes as u64 & ((1 << (bit::PENDING - bit::BYTES)) - 1);
         self.expected << bit::EXPECTED
@@ -105,7 +116,7 @@ pub(super) struct Change {
 /// Changes the object at `place`; gives what it was.
 pub(super) fn change(lane: &mut Lane<'_, '_>, place: Place, change: Change) -> Result<u64, FaultKind> {
     let old = lane.load(place, BYTES)?.element(0, BYTES) as u64;
-    let new = Barrier::unpack(old).apply(change).map_err(FaultKind::Misuse)?;
+    let new = Barrier::initialised(old)?.apply(change).map_err(FaultKind::Misuse)?;
     put(lane, place, new.pack())?;
     Ok(old)
 }
@@ -174,7 +185,7 @@ fn test(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
         let bits = lane.load(at.place(lane), BYTES)?.element(0, BYTES) as u64;
         let phase = lane.get(&phase) as u64;
         let asked = if parity { phase & 1 != 0 } else { Barrier::unpack(phase).odd };
-        let complete = Barrier::unpack(bits).odd != asked;
+        let complete = Barrier::initialised(bits)?.odd != asked;
         lane.set(&to, complete.into());
         Ok(())
     })))

@@ -1,6 +1,6 @@
 //! Guards: an instruction is executed in half of the lanes, or in none.
 
-use super::places::{bodies_mut, edit_instruction, instructions, statements, with_values};
+use super::places::{bodies_mut, edit_instruction, instructions, is_each_engines_own, statements, with_values};
 use super::{Mutant, Seed};
 use oriole_ptx::ast::{
     AddressBase, Guard, Instruction, Module, Name, Opcode, Operand, ScalarType, Scope, Span, Sym, Word,
@@ -107,11 +107,6 @@ fn companions(module: &Module, at: usize) -> Vec<usize> {
         }
     }
     found
-}
-
-/// Whether the result of an instruction is one of several: of approximations, and what the bits of an mbarrier's state say.
-fn is_each_engines_own(instruction: &Instruction) -> bool {
-    [Word::Approx, Word::Full, Word::PendingCount].into_iter().any(|word| instruction.has(word))
 }
 
 /// Whether a product and a sum of the module, both without a rounding, may be rounded once.

@@ -205,12 +205,31 @@ fn has_own_memory(block: &Block) -> bool {
     })
 }
 
-/// Whether an instruction's result may be one of several: of approximations, and of sums of floats in a matrix product, of which the
+/// Whether the result of an instruction is one of several: of approximations, what the bits of an mbarrier's state say, and a policy of
+/// caches.
+pub(super) fn is_each_engines_own(instruction: &Instruction) -> bool {
+    let words = [Word::Approx, Word::Full, Word::PendingCount];
+    words.into_iter().any(|word| instruction.has(word)) || instruction.opcode == Opcode::Createpolicy
+}
+
+/// Whether an instruction's result may be one of several: those that each engine has of its own, and of sums of floats in a matrix product, of which the
 /// engines tell overflow differently (docs/fuzz.md).
 fn is_approximate(instruction: &Instruction) -> bool {
     let is_product = matches!(instruction.opcode, Opcode::Mma | Opcode::Wmma);
     let sums_floats = is_product && instruction.types().any(|ty| ty.is_float());
-    instruction.has(Word::Approx) || instruction.has(Word::Full) || sums_floats
+    is_each_engines_own(instruction) || sums_floats
+}
+
+/// Whether an instruction takes the address of a parameter of the kernel.
+fn takes_parameter(instruction: &Instruction, module: &Module) -> bool {
+    let is_parameter = |operand: &Operand| {
+        let name = operand.name().map(|name| module.text(name));
+        module
+            .functions()
+            .filter(|function| function.is_entry)
+            .any(|function| function.params.iter().any(|parameter| parameter.name.map(|own| module.text(own)) == name))
+    };
+    matches!(instruction.opcode, Opcode::Mov | Opcode::Cvta) && instruction.operands.iter().skip(1).any(is_parameter)
 }
 
 /// Whether an instruction goes to memory of which each engine decides where it is, at an address that is no variable's.
@@ -236,7 +255,14 @@ pub(super) fn defined(module: &Module) -> Result<Module, &'static str> {
     let reasons = [
         (calls, "it calls a function, which may leave results out"),
         (astray, "it goes to memory that each engine has elsewhere"),
-        (instructions(module).into_iter().any(is_approximate), "it approximates"),
+        (
+            instructions(module).into_iter().any(is_approximate),
+            "it approximates, or reads what each engine has of its own",
+        ),
+        (
+            instructions(module).into_iter().any(|instruction| takes_parameter(instruction, module)),
+            "it takes the address of a parameter",
+        ),
         (bodies(module).any(has_own_memory), "it has memory that begins with anything"),
     ];
     match reasons.into_iter().find(|(holds, _)| *holds) {
