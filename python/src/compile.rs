@@ -35,6 +35,7 @@ pub(crate) struct Settings {
     prec_sqrt: bool,
     libraries: Vec<(PyBackedBytes, String)>,
     timeout: Option<f64>,
+    memory: Option<u64>,
 }
 
 impl Settings {
@@ -86,6 +87,7 @@ impl Settings {
     fn limits(&self) -> PyResult<Limits> {
         let mut limits = Limits::default();
         limits.time = self.timeout.map(seconds).transpose()?;
+        limits.memory = self.memory;
         Ok(limits)
     }
 

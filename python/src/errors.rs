@@ -1,7 +1,7 @@
 //! Errors of the library as the exceptions that `oriole._errors` defines.
 
 use oriole::{CompileError, Diagnostic, Fault, FaultKind, Finding, LaunchError, MemoryAccess, Span};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -30,8 +30,10 @@ pub(crate) fn internal_error(py: Python<'_>, text: String) -> PyErr {
 
 /// Why there is no cubin.
 pub(crate) fn compile_error(py: Python<'_>, error: &CompileError) -> PyErr {
-    if let CompileError::Internal(text) = error {
-        return internal_error(py, text.clone());
+    match error {
+        CompileError::Internal(text) => return internal_error(py, text.clone()),
+        CompileError::Memory(_) => return PyMemoryError::new_err(error.to_string()),
+        _ => {}
     }
     let text = match error {
         CompileError::Source(list) if !list.is_empty() => {
@@ -70,7 +72,9 @@ pub(crate) fn diagnostics<'py>(py: Python<'py>, list: &[Diagnostic]) -> PyResult
 /// Why a launch has no result.
 pub(crate) fn launch_error(py: Python<'_>, error: &LaunchError) -> PyErr {
     match error {
+        LaunchError::Fault(fault) if fault.kind == FaultKind::OutOfMemory => PyMemoryError::new_err(fault.to_string()),
         LaunchError::Fault(fault) => kernel_fault(py, fault),
+        LaunchError::OutOfMemory(_) => PyMemoryError::new_err(error.to_string()),
         LaunchError::Unbound(_) => PyRuntimeError::new_err(error.to_string()),
         _ => value_error(error),
     }

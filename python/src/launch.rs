@@ -27,6 +27,7 @@ pub(crate) struct Settings {
     deterministic: bool,
     threads: Option<NonZeroUsize>,
     timeout: Option<f64>,
+    memory: Option<u64>,
 }
 
 impl Settings {
@@ -42,6 +43,9 @@ impl Settings {
         }
         if let Some(timeout) = self.timeout {
             builder = builder.timeout(seconds(timeout)?);
+        }
+        if let Some(bytes) = self.memory {
+            builder = builder.memory(bytes);
         }
         builder.build(&module.cubin).map_err(value_error)
     }

@@ -242,6 +242,76 @@ def test_other_threads_run_while_memory_is_copied(saxpy: oriole.Compiled) -> Non
     assert max(waits) < took / 2, (max(waits), took)
 
 
+#: Each thread touches the far end of 400,000 bytes of its own.
+LOCAL = (
+    HEADER
+    + """.visible .entry local(.param .u64 p) {
+    .local .align 4 .b8 a[400000]; .reg .b64 %p, %a, %o; .reg .b32 %v, %w;
+    ld.param.u64 %p, [p]; ld.global.u32 %v, [%p]; ld.global.u32 %w, [%p+4];
+    mov.u64 %a, a; mul.wide.u32 %o, %v, 4; add.u64 %o, %a, %o; st.local.u32 [%o], %v;
+    mul.wide.u32 %o, %w, 4; add.u64 %o, %a, %o; ld.local.u32 %v, [%o]; st.global.u32 [%p], %v; ret;
+}
+"""
+)
+
+
+def test_a_launch_has_a_bound_of_memory(saxpy: oriole.Compiled) -> None:
+    x, y = np.ones(1 << 16, np.float32), np.ones(1 << 16, np.float32)
+    with pytest.raises(MemoryError, match="262144|out of memory"):
+        oriole.launch(saxpy, "saxpy", 1, 8, 1.0, x, y, 8, memory=500_000)
+    assert y[0] == 1
+    oriole.launch(saxpy, "saxpy", 1, 8, 1.0, x, y, 8, memory=1 << 20, threads=1)
+    assert y[0] == 2
+    # 1,024 threads want 400 MB.
+    local, words = oriole.compile(LOCAL), np.zeros(2, np.uint32)
+    with pytest.raises(MemoryError, match="out of memory"):
+        oriole.launch(local, "local", 1, 1024, words, memory=100 << 20)
+    oriole.launch(local, "local", 1, 32, words, memory=100 << 20)
+    with pytest.raises(ValueError, match="memory: an integer from 1 .*not 0"):
+        oriole.launch(local, "local", 1, 32, words, memory=0)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
+def test_memory_that_the_system_refuses_is_an_error() -> None:
+    program = f"""
+import resource, numpy as np, oriole
+saxpy, local = oriole.compile({SAXPY!r}), oriole.compile({LOCAL!r})
+x, y, words = np.ones(1 << 26, np.float32), np.ones(8, np.float32), np.zeros(2, np.uint32)
+with open("/proc/self/statm") as pages:
+    size = int(pages.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (128 << 20), -1))
+for launch in (
+    lambda: oriole.launch(saxpy, "saxpy", 1, 8, 1.0, x, y, 8, threads=1),
+    lambda: oriole.launch(local, "local", 1, 1024, words, threads=1),
+):
+    try:
+        launch()
+    except MemoryError as error:
+        print(error)
+oriole.launch(saxpy, "saxpy", 1, 8, 1.0, x[:8], y, 8, threads=1)
+print(y[7])
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 0 and ended.stdout.count("memory") >= 2 and ended.stdout.endswith("\n2.0\n"), ended
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
+def test_a_compilation_has_a_bound_of_memory() -> None:
+    # In a process of its own, which holds no free memory that could be taken again.
+    program = f"""
+import oriole
+sums = "".join(f"add.u32 %v{{at + 1}}, %v{{at}}, %v{{at // 2}};\\n" for at in range(20_000))
+body = f".reg .b32 %v<20001>; mov.u32 %v0, %tid.x; {{sums}} st.global.u32 [4096], %v20000; ret;"
+try:
+    oriole.compile({HEADER!r} + ".visible .entry k() {{" + body + "}}", memory=4 << 20)
+except MemoryError as error:
+    print(error)
+oriole.compile({SAXPY!r}, memory=1 << 30)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 0 and "4194304 bytes" in ended.stdout, ended
+
+
 #: A module of twenty kernels.
 LARGE = SAXPY + "".join(SAXPY[len(HEADER) :].replace("saxpy", f"saxpy{index}") for index in range(19))
 

@@ -74,7 +74,8 @@ fn the_example_in_cpp_shows_the_error_log() {
     }
 }
 
-/// Programs are of all ages. Standards that a compiler does not know yet are left out.
+/// Programs are of all ages. The newest standards have other names with compilers that are older than they are, and those that a
+/// compiler does not know at all are left out.
 #[test]
 fn the_header_is_right_in_every_standard() {
     const PROGRAM: &str = "#include <oriole.h>
@@ -85,24 +86,32 @@ int main(void) {
 }
 ";
     let languages = [
-        ("/usr/bin/cc", "c", &["c89", "iso9899:199409", "c99", "c11", "c17", "c23"][..]),
-        ("/usr/bin/c++", "cpp", &["c++98", "c++03", "c++11", "c++14", "c++17", "c++20", "c++23"]),
+        ("/usr/bin/cc", "c", &[&["c89"][..], &["iso9899:199409"], &["c99"], &["c11"], &["c17"], &["c23", "c2x"]][..]),
+        (
+            "/usr/bin/c++",
+            "cpp",
+            &[&["c++98"], &["c++03"], &["c++11"], &["c++14"], &["c++17"], &["c++20"], &["c++23", "c++2b"]],
+        ),
     ];
     for (compiler, extension, standards) in languages {
         let Some(compiler) = oriole_prerequisites::program(compiler) else { continue };
         let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("standards.{extension}"));
         std::fs::write(&source, PROGRAM).expect("it can be written");
-        for standard in standards {
-            let compile = |input: &Path| {
-                let mut command = Command::new(&compiler);
-                command.args(["-Wall", "-Wextra", "-Werror", "-pedantic-errors", "-fsyntax-only", "-I"]);
-                command.arg(Path::new(CRATE).join("include")).arg(format!("-std={standard}")).arg(input);
-                command.output().expect("the compiler can be started")
-            };
-            let done = compile(&source);
+        let is_known = |standard: &str| {
+            let mut command = Command::new(&compiler);
+            command.args(["-Wall", "-Wextra", "-Werror", "-pedantic-errors", "-fsyntax-only", "-I"]);
+            command.arg(Path::new(CRATE).join("include")).arg(format!("-std={standard}")).arg(&source);
+            let done = command.output().expect("the compiler can be started");
             let said = String::from_utf8_lossy(&done.stderr);
             let is_unknown = said.contains("unrecognized command-line option") || said.contains("invalid value");
             assert!(done.status.success() || is_unknown, "{standard}: {said}");
+            !is_unknown
+        };
+        for names in standards {
+            match names.iter().find(|name| is_known(name)) {
+                Some(name) => println!("right in {name}"),
+                None => println!("skipped: {} does not know {}", compiler.display(), names[0]),
+            }
         }
     }
 }

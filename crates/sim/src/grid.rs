@@ -56,12 +56,82 @@ struct Schedule {
     counts: Counts,
     fault: Option<(u64, Box<BlockFault>)>,
     traces: BTreeMap<u64, Vec<BlockTrace>>,
+    /// A host thread has panicked, and its block never ends.
+    is_abandoned: bool,
 }
 
-/// What a worker does next.
+impl Schedule {
+    fn new(clusters: u64) -> Schedule {
+        Schedule {
+            clusters,
+            fresh: 0,
+            parked: BTreeMap::new(),
+            running: BTreeSet::new(),
+            turn: 0,
+            printed: BTreeMap::new(),
+            silent: 0,
+            output: 0,
+            counts: Counts::default(),
+            fault: None,
+            traces: BTreeMap::new(),
+            is_abandoned: false,
+        }
+    }
+}
+
+/// The blocks, and what tells host threads that there may be something to do.
+struct Shared {
+    schedule: Mutex<Schedule>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn new(clusters: u64) -> Shared {
+        Shared { schedule: Mutex::new(Schedule::new(clusters)), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Schedule> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a host thread does next, when there is something; nothing at the end.
+    fn next(&self) -> Option<Task> {
+        let mut schedule = self.lock();
+        loop {
+            match schedule.next() {
+                Next::Task(task) => return Some(task),
+                Next::Stop => return None,
+                Next::Wait => schedule = self.changed.wait(schedule).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Changes the schedule and tells all threads.
+    fn change(&self, change: impl FnOnce(&mut Schedule)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+}
+
+/// A host thread at work. If it panics, the others end too, and do not wait for its block.
+struct AtWork<'a>(&'a Shared);
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.change(|schedule| schedule.is_abandoned = true);
+        }
+    }
+}
+
+/// What a worker does next, and whether the block has the turn.
 enum Task {
     Run(Box<Cluster>, bool),
     Start(u64, bool),
+}
+
+enum Next {
+    Task(Task),
     Wait,
     Stop,
 }
@@ -75,33 +145,20 @@ pub(crate) const THREAD_NAME: &str = "oriole-launch";
 /// Runs all blocks on `workers` host threads, or on fewer where the system gives no more.
 pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outcome {
     let clusters = entry.launch.clusters();
-    let schedule = Mutex::new(Schedule {
-        clusters,
-        fresh: 0,
-        parked: BTreeMap::new(),
-        running: BTreeSet::new(),
-        turn: 0,
-        printed: BTreeMap::new(),
-        silent: 0,
-        output: 0,
-        counts: Counts::default(),
-        fault: None,
-        traces: BTreeMap::new(),
-    });
-    let changed = Condvar::new();
+    let shared = Shared::new(clusters);
     let workers = (workers.clamp(1, MOST_WORKERS) as u64).min(clusters);
     std::thread::scope(|scope| {
         for _ in 1..workers {
             // With fewer threads it takes longer.
             let thread = std::thread::Builder::new().name(THREAD_NAME.to_owned());
-            let started = thread.spawn_scoped(scope, || work(&schedule, &changed, entry, machine));
+            let started = thread.spawn_scoped(scope, || work(&shared, entry, machine));
             if started.is_err() {
                 break;
             }
         }
-        work(&schedule, &changed, entry, machine);
+        work(&shared, entry, machine);
     });
-    let schedule = schedule.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let schedule = shared.schedule.into_inner().unwrap_or_else(PoisonError::into_inner);
     let last = schedule.fault.as_ref().map_or(u64::MAX, |(block, _)| *block);
     let printed = schedule.printed.into_iter().filter(|(block, _)| *block <= last);
     Outcome {
@@ -112,41 +169,27 @@ pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outco
     }
 }
 
-fn work(schedule: &Mutex<Schedule>, changed: &Condvar, entry: &Entry, machine: &Machine<'_>) {
-    let lock = || schedule.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut guard: MutexGuard<'_, Schedule> = lock();
-    loop {
-        let (mut block, turn) = match guard.next() {
-            Task::Stop => return,
-            Task::Wait => {
-                guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            Task::Start(number, turn) => {
-                drop(guard);
-                match Cluster::new(number, entry, machine) {
-                    Ok(block) => (Box::new(block), turn),
-                    Err(fault) => {
-                        guard = lock();
-                        guard.running.remove(&number);
-                        guard.stop_at(number, fault);
-                        changed.notify_all();
-                        continue;
-                    }
+fn work(shared: &Shared, entry: &Entry, machine: &Machine<'_>) {
+    let _at_work = AtWork(shared);
+    while let Some(task) = shared.next() {
+        let (mut block, turn) = match task {
+            Task::Run(block, turn) => (block, turn),
+            Task::Start(number, turn) => match Cluster::new(number, entry, machine) {
+                Ok(block) => (Box::new(block), turn),
+                Err(fault) => {
+                    shared.change(|schedule| {
+                        schedule.running.remove(&number);
+                        schedule.stop_at(number, fault);
+                    });
+                    continue;
                 }
-            }
-            Task::Run(block, turn) => {
-                drop(guard);
-                (block, turn)
-            }
+            },
         };
         let progress = block.run(machine, turn, TURN);
         if let Ok(Progress::Finished) = progress {
             machine.resources.memory.quota().give_back(block.counted_bytes());
         }
-        guard = lock();
-        guard.put_back(*block, progress);
-        changed.notify_all();
+        shared.change(|schedule| schedule.put_back(*block, progress));
     }
 }
 
@@ -156,25 +199,28 @@ impl Schedule {
         self.fault.as_ref().map_or(self.clusters, |(block, _)| *block)
     }
 
-    fn next(&mut self) -> Task {
+    fn next(&mut self) -> Next {
+        if self.is_abandoned {
+            return Next::Stop;
+        }
         let end = self.end();
         if self.turn < end
             && let Some(block) = self.parked.remove(&self.turn)
         {
             self.running.insert(self.turn);
-            return Task::Run(Box::new(block), true);
+            return Next::Task(Task::Run(Box::new(block), true));
         }
         if self.fresh < end && self.fresh < self.lowest() + WINDOW {
             let number = self.fresh;
             self.fresh += 1;
             self.running.insert(number);
-            return Task::Start(number, number == self.turn);
+            return Next::Task(Task::Start(number, number == self.turn));
         }
         let idle = self.running.is_empty();
         if idle || self.parked.range(..end).next().is_none() && self.fresh >= end {
-            return Task::Stop;
+            return Next::Stop;
         }
-        Task::Wait
+        Next::Wait
     }
 
     /// The lowest unfinished block that has been started, or the next to start.
@@ -248,5 +294,28 @@ impl Schedule {
         if self.turn == number {
             self.turn = self.after(number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// A fault of the simulator itself ends a launch on several threads; it may not become a hang.
+    #[test]
+    fn nobody_waits_for_the_block_of_a_thread_that_panicked() {
+        let shared = Shared::new(WINDOW + 1);
+        let is_started = |task: Option<Task>, block| matches!(task, Some(Task::Start(number, _)) if number == block);
+        assert!((0..WINDOW).all(|block| is_started(shared.next(), block)));
+        thread::scope(|scope| {
+            let panics = scope.spawn(|| {
+                let _at_work = AtWork(&shared);
+                panic!("a fault of the simulator");
+            });
+            let waits = scope.spawn(|| shared.next());
+            assert!(panics.join().is_err());
+            assert!(waits.join().is_ok_and(|task| task.is_none()));
+        });
     }
 }

@@ -184,6 +184,7 @@ def compile(
     prec_sqrt: bool = True,
     libraries: Optional[Mapping[str, Bytes]] = None,
     timeout: Optional[float] = None,
+    memory: Optional[int] = None,
 ) -> Compiled:
     """Compiles PTX or LLVM IR to a cubin. The same source and settings give the same bytes on every machine.
 
@@ -202,7 +203,7 @@ def compile(
     :param disabled_passes: optional passes to leave out, by their published names.
     :param fast_compile: how much is left out to compile faster: `off`, `min`, `mid` or `max`.
     :param file_name: what messages and line information call the source; else `<ptx>` or `<llvm>`.
-    :param jobs: threads that work on the functions of the module side by side.
+    :param jobs: threads that work on the functions of the module side by side, 1024 at most.
     :param verify: prove the code after every pass, and the allocation.
     :param relocatable: make an object file for a linker.
     :param live: tell how many registers hold values at each instruction (`Kernel.live`); notebooks show it.
@@ -211,7 +212,9 @@ def compile(
     :param prec_sqrt: of LLVM IR: square roots of `float` are rounded correctly.
     :param libraries: of LLVM IR: modules of which what is called is linked, such as libdevice, by the name in messages.
     :param timeout: seconds that it may take; looked at between passes.
+    :param memory: bytes by which the process may grow meanwhile, other threads too; looked at between passes, on Linux only.
     :raises CompileError: there is no cubin; `diagnostics` say where.
+    :raises MemoryError: it needs more than `memory` allows.
     :raises InternalError: Oriole itself is at fault.
     :raises ValueError: a setting makes no sense, such as an unknown target, knob or pass.
     :raises TypeError: the source is neither text nor bytes, or a setting is of a wrong type.
@@ -237,6 +240,7 @@ def compile(
             "prec_div": prec_div,
             "prec_sqrt": prec_sqrt,
             "timeout": timeout,
+            "memory": memory,
         }
     )
     if settings["debug"] and settings["opt_level"] > 0:

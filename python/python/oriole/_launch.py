@@ -78,6 +78,7 @@ def launch(
     deterministic: bool = False,
     threads: Optional[int] = None,
     timeout: Optional[float] = None,
+    memory: Optional[int] = None,
 ) -> Report:
     """Runs a kernel on the simulator and writes its results into the arrays among the arguments.
 
@@ -105,13 +106,17 @@ def launch(
         Accesses outside of all arrays are faults always.
     :param deterministic: one order of all accesses to memory, so that blocks that race give the same in every launch: they
         run on one host thread.
-    :param threads: host threads that run blocks side by side; else as many as the host has cores.
+    :param threads: host threads that run blocks side by side, 1024 at most; else as many as the host has cores.
     :param timeout: seconds that the launch may take on the host.
+    :param memory: bytes that the launch may take on the host for device memory and for the blocks that are under way: their
+        registers, shared and local memory.
     :raises KernelFault: the kernel stopped: `LaunchTimeout` by the timeout, `CheckError` by `check`. The arrays are as they
         were before.
     :raises TypeError: arguments are too many, too few or of wrong types.
     :raises ValueError: an argument does not fit its parameter, or is read-only and was written to; the launch is impossible;
         there is no such kernel; or the bytes are no cubin.
+    :raises MemoryError: the host has no more memory, or the launch needs more than `memory` allows. The arrays are as they were
+        before.
     :raises InternalError: Oriole itself is at fault.
     """
     loaded = _module(module)
@@ -125,6 +130,7 @@ def launch(
             "deterministic": deterministic,
             "threads": threads,
             "timeout": timeout,
+            "memory": memory,
         }
     )
     settings["grid"] = _sizes("grid", grid)
@@ -215,8 +221,8 @@ def kernel(source: Union[str, Path], entry: Optional[str] = None, arch: str = "s
         itself. Of `.cu` nvcc or clang++ makes PTX first: the one that `ORIOLE_CUDA_COMPILER` names, or that is on the path.
     :param entry: the kernel, as C++ or PTX calls it; may be left out where the module has but one.
     :param arch: target.
-    :param settings: keywords of `launch` (`strict`, `timing`, `check`, `deterministic`, `threads`, `timeout`, `cluster`, `shared`)
-        for its launches; all others are those of `compile`.
+    :param settings: keywords of `launch` (`strict`, `timing`, `check`, `deterministic`, `threads`, `timeout`, `memory`, `cluster`,
+        `shared`) for its launches; all others are those of `compile`.
     :raises ValueError: there is no such kernel, or several and none is named.
     :raises OSError: the file cannot be read, or there is no compiler for it.
     :raises CompileError: there is no cubin.
@@ -243,7 +249,9 @@ def _entry(names: Sequence[str], wanted: Optional[str]) -> str:
     return mangled[0] if wanted not in names and len(mangled) == 1 else wanted
 
 
-_LAUNCH_SETTINGS = frozenset({"shared", "cluster", "strict", "timing", "check", "deterministic", "threads", "timeout"})
+_LAUNCH_SETTINGS = frozenset(
+    {"shared", "cluster", "strict", "timing", "check", "deterministic", "threads", "timeout", "memory"}
+)
 
 
 def _is_path(source: Union[str, Path]) -> bool:

@@ -56,6 +56,7 @@ _TEXT = _Kind("a str", _text)
 _SECONDS = _Kind("a number of seconds", _seconds)
 _WORD = _integer(0, (1 << 32) - 1)
 _COUNT = _integer(1, (1 << 32) - 1)
+_BYTES = _integer(1, (1 << 64) - 1)
 
 #: By name, for `compile` and `launch`.
 _KINDS: Mapping[str, _Kind] = {
@@ -76,6 +77,7 @@ _KINDS: Mapping[str, _Kind] = {
     "prec_div": _TRUTH,
     "prec_sqrt": _TRUTH,
     "timeout": _optional(_SECONDS),
+    "memory": _optional(_BYTES),
     "entry": _TEXT,
     "shared": _WORD,
     "strict": _TRUTH,

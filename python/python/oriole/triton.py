@@ -274,7 +274,7 @@ def activate(arch: str = "sm_90", **settings: Any) -> Driver:
     Cubins get a folder of their own in Triton's cache.
 
     :param arch: target such as `sm_80`; Triton adds the suffix of the target's own instructions where it does so for a GPU.
-    :param settings: keywords of `oriole.launch` for all launches: `strict`, `timing`, `check`, `threads`, `timeout`.
+    :param settings: keywords of `oriole.launch` for all launches: `strict`, `timing`, `check`, `threads`, `timeout`, `memory`.
     :raises ValueError: there is no such target.
     """
     driver = Driver(arch, settings)

@@ -16,7 +16,7 @@ pub(crate) fn calls_end_behind_a_fork() {
     }
 }
 
-fn all_calls() {
+pub(crate) fn all_calls() {
     CALLS.iter().for_each(|(_, call)| call());
 }
 

@@ -2,8 +2,9 @@
 
 use crate::calls::{Simulator, llvm, ptx};
 use crate::common::{Compiler, cubin};
-use crate::forked::in_child;
+use crate::forked::{all_calls, in_child};
 use oriole_c::*;
+use std::thread;
 
 use orioleResult::*;
 
@@ -45,6 +46,23 @@ pub(crate) fn memory_that_runs_out_in_a_launch_is_an_error() {
         // The process goes on, and so do launches for which there is room.
         assert_eq!(simple.launch(c"k0", [1, 1], &mut buffer[..1024]), ORIOLE_SUCCESS);
         assert_eq!(local.launch(c"local", [1, 32], &mut word), ORIOLE_SUCCESS);
+    });
+}
+
+/// Threads that cannot be had are no error: work goes on with the one that calls.
+pub(crate) fn calls_work_with_the_thread_that_there_is() {
+    in_child("a limit of threads", || {
+        let limit = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
+        // SAFETY: the structure is one of a limit. It is none for root, so that this child becomes `nobody` where it may.
+        unsafe {
+            assert_eq!(libc::setrlimit(libc::RLIMIT_NPROC, &limit), 0);
+            libc::setuid(65_534);
+        }
+        if thread::Builder::new().spawn(|| ()).is_ok() {
+            println!("skipped: threads are not refused here");
+            return;
+        }
+        all_calls();
     });
 }
 
