@@ -1,6 +1,6 @@
 //! Memory of Python's objects, read and written without Python's lock.
 //!
-//! All unsafe code of the package is here. Other Python threads may write to the memory meanwhile, as they may while numpy
+//! All unsafe code of the package that touches memory is here. Other Python threads may write to the memory meanwhile, as they may while numpy
 //! copies it: so there is no slice of it, and bytes are copied from and to addresses alone.
 #![expect(unsafe_code, reason = "memory is known by its address: the stable ABI of Python 3.9 has no buffers")]
 

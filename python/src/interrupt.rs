@@ -28,7 +28,11 @@ pub(crate) fn interruptible<T: Send>(
         // Whoever does not listen any more has been told by a signal.
         let job = move || sender.send(caught(work)).unwrap_or(());
         let worker = std::thread::Builder::new().name("oriole".to_owned()).stack_size(STACK_BYTES);
-        let worker = worker.spawn_scoped(scope, job);
+        let worker = {
+            #[cfg(unix)]
+            let _signals = crate::signals::NotForUs::new();
+            worker.spawn_scoped(scope, job)
+        };
         let worker =
             worker.map_err(|error| PyRuntimeError::new_err(format!("there is no thread to work on: {error}")))?;
         loop {

@@ -10,6 +10,8 @@ mod interrupt;
 mod launch;
 mod module;
 mod panics;
+#[cfg(unix)]
+mod signals;
 
 use pyo3::prelude::*;
 

@@ -69,8 +69,8 @@ launch()
 def interrupted(program: str, delay: float = 0.0) -> Tuple[int, str, float]:
     """The status of a program that is told Ctrl-C once it runs, its standard error, and how long it took to end then.
 
-    It is told again every two seconds: Python itself does not notice a signal that comes while its main thread is about to wait
-    for a lock, before the next one.
+    It is told again every ten seconds: Python itself does not notice a signal that a thread takes which begins just then, before
+    the next one.
     """
     process = subprocess.Popen(
         [sys.executable, "-c", BEGIN + program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -82,9 +82,9 @@ def interrupted(program: str, delay: float = 0.0) -> Tuple[int, str, float]:
         while True:
             process.send_signal(signal.SIGINT)
             try:
-                _, said = process.communicate(timeout=2)
+                _, said = process.communicate(timeout=10)
             except subprocess.TimeoutExpired:
-                assert time.monotonic() - begin < 20, "it does not end"
+                assert time.monotonic() - begin < 50, "it does not end"
                 continue
             return process.returncode, said, time.monotonic() - begin
     finally:
@@ -100,7 +100,7 @@ def test_ctrl_c_ends_the_program(name: str) -> None:
     status, said, took = interrupted(WAITING[name])
     assert status in (-signal.SIGINT, 1, 130), said
     assert "KeyboardInterrupt" in said or status == 130
-    assert took < 10, said
+    assert took < 30, said
 
 
 @sees_interrupts
@@ -113,10 +113,30 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
     for kind in pool.map(lambda at: launch() if at % 2 else [oriole.compile({SAXPY!r}) for _ in range(9)], range(50)):
         pass
 """
-    for _ in range(200 if os.environ.get("ORIOLE_THOROUGH") else 4):
+    count = 200 if os.environ.get("ORIOLE_THOROUGH") else 4
+    times = []
+    for _ in range(count):
         delay = moments.uniform(0, 0.3)
         status, said, took = interrupted(program, delay)
-        assert status in (-signal.SIGINT, 1) and took < 10, (seed, delay, status, said)
+        assert status in (-signal.SIGINT, 1) and took < 30, (seed, delay, status, said)
+        times.append(took)
+    print(f"{count} times: {sorted(times)[count // 2]:.2f} s, {max(times):.2f} s at most, {sum(took > 9 for took in times)} missed")
+
+
+@sees_interrupts
+def test_threads_that_compile_leave_ctrl_c_to_the_main_one() -> None:
+    """Each compilation starts a thread. Without care a third of the signals ended there on a machine with much to do."""
+    program = f"""
+def compile_on(_):
+    while True:
+        oriole.compile({SAXPY!r})
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    print("running", flush=True)
+    list(pool.map(compile_on, range(2)))
+"""
+    # Once may be bad luck: the pool begins threads too, which Python does not keep from signals.
+    times = [interrupted(program, 0.1 + 0.02 * at)[2] for at in range(8)]
+    assert sum(took > 9 for took in times) <= 1, times
 
 
 @sees_interrupts

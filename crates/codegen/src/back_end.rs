@@ -136,10 +136,12 @@ impl BackEnd<'_> {
         let placing = Placing { allocator, budget: &budget, retries: self.retries, seed };
         let done = if orders { Some(placing.order(func, &mut laps)?) } else { None };
         let ordered = self.keep(func, &ORDER);
+        self.session.poll()?;
         let mut allocation = placing.allocate(&node, func, done)?;
         settle(func, arch, &mut allocation);
         laps.end(Stage::Allocate);
         let placed = self.keep(func, &ALLOCATION);
+        self.session.poll()?;
         let allocated = self.keeps_allocated.then(|| func.clone());
         let fault =
             |func: &Function, reason: String| CompileError::Internal { function: func.name().to_owned(), reason };
@@ -160,6 +162,7 @@ impl BackEnd<'_> {
         let machine = oriole_sched::schedule(func, arch, &options).map_err(|error| fault(func, error.to_string()))?;
         laps.end(Stage::Schedule);
         let scheduled = self.keep(func, &SCHEDULING);
+        self.session.poll()?;
         let code = machine.finish().map_err(|error| fault(func, error.to_string()))?;
         laps.end(Stage::Encode);
         Ok(Done { allocation, code, allocated, dumps: [ordered, placed, scheduled], times: laps.times })

@@ -140,6 +140,7 @@ fn compile_tree(
         source: ptx.map(|ptx| (options.file_name.as_str(), ptx)),
     };
     let mut module = watch.time("lower", || oriole_lower::lower(ast, &lowering)).map_err(CompileError::Source)?;
+    session.poll()?;
     session.check_instructions(&module)?;
     let wants_lines = options.debug != DebugInfo::None || emit::lines::has_own(ast);
     // A third of the memory of a long function, and nobody asks for it again.
