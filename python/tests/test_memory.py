@@ -301,9 +301,10 @@ def test_a_compilation_has_a_bound_of_memory() -> None:
     program = f"""
 import oriole
 sums = "".join(f"add.u32 %v{{at + 1}}, %v{{at}}, %v{{at // 2}};\\n" for at in range(20_000))
-body = f".reg .b32 %v<20001>; mov.u32 %v0, %tid.x; {{sums}} st.global.u32 [4096], %v20000; ret;"
+begin = ".reg .b32 %v<20001>; .reg .b64 %p; ld.param.u64 %p, [p]; ld.global.u32 %v0, [%p];"
+source = {HEADER!r} + f".visible .entry k(.param .u64 p) {{{{ {{begin}} {{sums}} st.global.u32 [%p], %v20000; ret; }}}}"
 try:
-    oriole.compile({HEADER!r} + ".visible .entry k() {{" + body + "}}", memory=4 << 20)
+    oriole.compile(source, memory=4 << 20)
 except MemoryError as error:
     print(error)
 oriole.compile({SAXPY!r}, memory=1 << 30)
