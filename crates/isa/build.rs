@@ -16,6 +16,8 @@ mod latency;
 mod matrix;
 #[path = "build/model.rs"]
 mod model;
+#[path = "build/pace.rs"]
+mod pace;
 #[path = "build/parse.rs"]
 mod parse;
 #[path = "build/pool.rs"]
@@ -80,6 +82,7 @@ fn latencies(spec: &model::Spec, folder: &Path, out: &Path) -> Result<(), String
     write("latency_class.rs", latency::class_names(&classes))?;
     write("latency_classes.rs", latency::classes(spec, &classes, &groups)?)?;
     write("latency_stalls.rs", stalls::table(spec, &read("stalls.tsv")?, &classes)?)?;
+    write("latency_pace.rs", pace::table(spec, &read("pace.tsv")?)?)?;
     write("latency_matrix.rs", matrix::table(spec, &products, &distances.earlier)?)?;
     write("latency_tables.rs", distances.write()?)
 }

@@ -14,6 +14,8 @@ pub enum Kind {
     WriteAfterRead,
     /// A register is still busy where control leaves to code that does not know of it.
     Unfinished,
+    /// A slow unit gets an instruction before it takes one.
+    Pace,
     /// A scoreboard is waited for before it has been set.
     EarlyWait,
     /// A register number beyond those that the kernel has.
@@ -40,6 +42,7 @@ impl Kind {
             Kind::WriteAfterWrite => "write after write",
             Kind::WriteAfterRead => "write after read",
             Kind::Unfinished => "unfinished at a call",
+            Kind::Pace => "slow unit",
             Kind::EarlyWait => "early wait",
             Kind::Undeclared => "undeclared register",
             Kind::Barrier => "barrier",

@@ -16,6 +16,7 @@ mod finding;
 mod flow;
 mod graph;
 mod indirect;
+mod pace;
 mod path;
 mod program;
 mod report;

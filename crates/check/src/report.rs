@@ -4,7 +4,7 @@ use crate::checked::Checked;
 use crate::finding::{Finding, Kind, Missing, Place};
 use crate::graph::{BlockId, Graph};
 use crate::program::Program;
-use crate::{barrier, convergence, declared, flow};
+use crate::{barrier, convergence, declared, flow, pace};
 use oriole_cubin::{Cubin, Function, Refusal};
 use oriole_isa::Arch;
 use thiserror::Error;
@@ -65,6 +65,7 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
     findings.extend(checked.control_words());
     findings.extend(declared::check(&checked, cubin));
     findings.extend(barrier::check(&checked, cubin));
+    findings.extend(pace::check(&checked));
     findings.extend(convergence::check(&checked, &graph, &roots));
     findings.sort_by(|a, b| (&a.later, a.kind, &a.earlier).cmp(&(&b.later, b.kind, &b.earlier)));
     Ok(Report {

@@ -203,8 +203,7 @@ fn rows(tsv: &Tsv) -> Result<BTreeMap<[&str; 3], Cycles>, String> {
     let (head, lines) = lines.split_first().ok_or_else(|| format!("{}: no column names", tsv.path))?;
     let mut columns = Vec::new();
     for name in &head.cells[3..COLUMNS - 1] {
-        let target = targets::NAMES.iter().position(|target| target == name);
-        columns.push(target.ok_or_else(|| format!("{}: unknown target '{name}'", head.place))?);
+        columns.push(targets::members(name).map_err(|e| format!("{}: {e}", head.place))?);
     }
     let mut rows = BTreeMap::new();
     for line in lines {
@@ -213,11 +212,12 @@ fn rows(tsv: &Tsv) -> Result<BTreeMap<[&str; 3], Cycles>, String> {
             return Err(format!("{}: unknown register file '{file}'", line.place));
         }
         let mut cycles = Cycles::default();
-        for (target, cell) in columns.iter().zip(&line.cells[3..]) {
-            cycles[*target] = match *cell {
+        for (chips, cell) in columns.iter().zip(&line.cells[3..]) {
+            let number = match *cell {
                 "-" => 0,
                 cell => number(cell).ok_or_else(|| format!("{}: '{cell}' is no number of cycles", line.place))?,
             };
+            cycles.iter_mut().enumerate().filter(|(at, _)| chips >> at & 1 == 1).for_each(|(_, cell)| *cell = number);
         }
         if rows.insert([file, first, second], cycles).is_some() {
             return Err(format!("{}: {file} {first} {second} twice", line.place));

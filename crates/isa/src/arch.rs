@@ -1,4 +1,4 @@
-//! Target architectures.
+//! Target architectures: chips and instruction sets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,8 @@ use std::str::FromStr;
 /// Number of the uniform zero register `URZ` in operands, whatever the width of its field.
 pub(crate) const URZ: u16 = 255;
 
-/// A generation that the ISA data describes; one column of the spec.
+/// A chip, as compute capabilities tell them apart. Chips that share an instruction set stand side by side; the oldest set comes
+/// first, and the first chip of a set gives it its name ([`Arch::set`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Arch {
@@ -22,14 +23,24 @@ pub enum Arch {
     Sm80,
     /// Ampere GA10x.
     Sm86,
+    /// Ampere GA10B: Jetson Orin.
+    Sm87,
     /// Ada.
     Sm89,
+    /// A chip of Ada's instruction set that CUDA 13.0 has added; nothing else is published of it.
+    Sm88,
     /// Hopper.
     Sm90,
-    /// Blackwell of the data centre.
+    /// Blackwell of the data centre: B200.
     Sm100,
+    /// Blackwell Ultra: B300.
+    Sm103,
+    /// Blackwell of Jetson Thor, sm_101 before CUDA 13.0.
+    Sm110,
     /// Blackwell of the desktop.
     Sm120,
+    /// Blackwell of DGX Spark: GB10.
+    Sm121,
 }
 
 /// Where an instruction word keeps what all instructions have.
@@ -74,18 +85,23 @@ impl WordFormat {
 }
 
 impl Arch {
-    /// Every generation, oldest first.
-    pub const ALL: [Arch; 10] = [
+    /// Every chip, in the order of the enum.
+    pub const ALL: [Arch; 15] = [
         Arch::Sm50,
         Arch::Sm61,
         Arch::Sm70,
         Arch::Sm75,
         Arch::Sm80,
         Arch::Sm86,
+        Arch::Sm87,
         Arch::Sm89,
+        Arch::Sm88,
         Arch::Sm90,
         Arch::Sm100,
+        Arch::Sm103,
+        Arch::Sm110,
         Arch::Sm120,
+        Arch::Sm121,
     ];
 
     /// Its name in the spec, such as `sm_90`.
@@ -97,10 +113,26 @@ impl Arch {
             Arch::Sm75 => "sm_75",
             Arch::Sm80 => "sm_80",
             Arch::Sm86 => "sm_86",
+            Arch::Sm87 => "sm_87",
             Arch::Sm89 => "sm_89",
+            Arch::Sm88 => "sm_88",
             Arch::Sm90 => "sm_90",
             Arch::Sm100 => "sm_100",
+            Arch::Sm103 => "sm_103",
+            Arch::Sm110 => "sm_110",
             Arch::Sm120 => "sm_120",
+            Arch::Sm121 => "sm_121",
+        }
+    }
+
+    /// The chip that gives its name to the instruction set.
+    pub fn set(self) -> Arch {
+        match self {
+            Arch::Sm87 => Arch::Sm86,
+            Arch::Sm88 => Arch::Sm89,
+            Arch::Sm103 | Arch::Sm110 => Arch::Sm100,
+            Arch::Sm121 => Arch::Sm120,
+            own => own,
         }
     }
 
@@ -109,14 +141,14 @@ impl Arch {
         MEMBERS.iter().find(|(_, arch)| *arch == self).map_or(0, |(number, _)| *number)
     }
 
-    /// The generation whose instructions the compute capability `number` (86 for `sm_86`) has.
+    /// The chip of the compute capability `number` (86 for `sm_86`), or the one that stands for it.
     pub fn of_capability(number: u32) -> Option<Arch> {
         MEMBERS.iter().find(|(n, _)| *n == number).map(|(_, arch)| *arch)
     }
 
-    /// The generation is in a set with a bit for each, in the order of [`Arch::ALL`].
+    /// The chip is in a set with a bit for each, in the order of [`Arch::ALL`].
     #[inline]
-    pub(crate) fn is_in(self, set: u16) -> bool {
+    pub(crate) fn is_in(self, set: u32) -> bool {
         set >> (self as u8) & 1 == 1
     }
 
@@ -133,8 +165,8 @@ impl fmt::Display for Arch {
     }
 }
 
-/// Compute capabilities and the generation whose instructions each has; the first of a generation
-/// gives it its name.
+/// Compute capabilities and the chip that stands for each: itself from Turing on, before that one of its generation. The first of a
+/// chip gives it its name.
 const MEMBERS: [(u32, Arch); 21] = [
     (50, Arch::Sm50),
     (52, Arch::Sm50),
@@ -147,16 +179,16 @@ const MEMBERS: [(u32, Arch); 21] = [
     (75, Arch::Sm75),
     (80, Arch::Sm80),
     (86, Arch::Sm86),
-    (87, Arch::Sm86),
+    (87, Arch::Sm87),
+    (88, Arch::Sm88),
     (89, Arch::Sm89),
-    (88, Arch::Sm89),
     (90, Arch::Sm90),
     (100, Arch::Sm100),
-    (101, Arch::Sm100),
-    (103, Arch::Sm100),
-    (110, Arch::Sm100),
+    (103, Arch::Sm103),
+    (110, Arch::Sm110),
+    (101, Arch::Sm110),
     (120, Arch::Sm120),
-    (121, Arch::Sm120),
+    (121, Arch::Sm121),
 ];
 
 /// The suffixes that the targets of a compute capability have: `a` for all that the chip has, `f` for
@@ -174,27 +206,37 @@ fn target_names() -> impl Iterator<Item = String> {
     MEMBERS.iter().flat_map(|(number, _)| suffixes(*number).iter().map(move |suffix| format!("sm_{number}{suffix}")))
 }
 
-/// A set of generations as the spec lists them: `all`, or runs such as `sm_75..sm_89 sm_100..`.
+/// A set of chips as the spec lists them: `all`, or runs of instruction sets such as `sm_75..sm_89 sm_100..`, with `-sm_110` for what
+/// one of them lacks.
 pub(crate) fn target_list(within: impl Fn(Arch) -> bool) -> String {
     if Arch::ALL.into_iter().all(&within) {
         return "all".to_owned();
     }
-    let mut runs = Vec::new();
+    let sets: Vec<Arch> = Arch::ALL.into_iter().filter(|arch| arch.set() == *arch).collect();
+    let chips = |set: Arch| Arch::ALL.into_iter().filter(move |arch| arch.set() == set);
+    let mut words = Vec::new();
     let mut at = 0;
-    while at < Arch::ALL.len() {
-        let length = Arch::ALL[at..].iter().take_while(|arch| within(**arch)).count();
-        if length > 0 {
-            let (first, last) = (Arch::ALL[at].name(), Arch::ALL[at + length - 1].name());
-            runs.push(match (at, at + length == Arch::ALL.len(), length) {
-                (_, _, 1) => first.to_owned(),
-                (0, _, _) => format!("..{last}"),
-                (_, true, _) => format!("{first}.."),
-                _ => format!("{first}..{last}"),
-            });
+    while at < sets.len() {
+        let length = sets[at..].iter().take_while(|set| chips(**set).all(&within)).count();
+        match (length, sets[at]) {
+            (0, set) if within(set) => {
+                words.push(set.name().to_owned());
+                words.extend(chips(set).filter(|chip| !within(*chip)).map(|chip| format!("-{chip}")));
+            }
+            (0, set) => words.extend(chips(set).filter(|chip| within(*chip)).map(|chip| chip.name().to_owned())),
+            (1, set) => words.push(set.name().to_owned()),
+            (length, first) => {
+                let last = sets[at + length - 1];
+                words.push(match (at, at + length == sets.len()) {
+                    (0, _) => format!("..{last}"),
+                    (_, true) => format!("{first}.."),
+                    _ => format!("{first}..{last}"),
+                });
+            }
         }
         at += length.max(1);
     }
-    runs.join(" ")
+    words.join(" ")
 }
 
 /// The name is none of the targets that Oriole knows.
@@ -212,7 +254,7 @@ fn known_targets() -> String {
 impl FromStr for Arch {
     type Err = UnknownArch;
 
-    /// The generation of the target of that name: of `sm_90a` it is `Sm90`, of `sm_87` `Sm86`.
+    /// The chip of the target of that name: of `sm_90a` it is `Sm90`, of `sm_52` `Sm50`.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let digits = name.strip_prefix("sm_").unwrap_or("");
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());

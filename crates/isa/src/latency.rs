@@ -6,10 +6,12 @@
 mod class;
 mod matrix;
 mod name;
+mod pace;
 mod table;
 
 pub use class::{Queue, Slot};
 pub use name::LatencyClass;
+pub use pace::{Pace, pace};
 pub use table::{Earlier, LONGEST, Later};
 
 use crate::{Arch, Control, Effects, Inst, Opcode, Pipe, RegFile};

@@ -263,7 +263,7 @@ pub struct OpcodeInfo {
     pub specific: bool,
     number: Option<u16>,
     category: Option<(u16, u16)>,
-    targets: u16,
+    targets: u32,
     rot13: &'static str,
     signature: &'static [OperandSpec],
     fields: &'static [(FieldId, u8)],

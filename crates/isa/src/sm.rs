@@ -333,6 +333,10 @@ const SM_86: SmDescription = SmDescription {
     ..SM_80
 };
 
+/// As sm_86, with the shared memory of sm_80.
+const SM_87: SmDescription =
+    SmDescription { shared_memory: SM_80.shared_memory, max_shared_per_cta: SM_80.max_shared_per_cta, ..SM_86 };
+
 const SM_89: SmDescription = SmDescription { max_ctas: 24, ..SM_86 };
 
 const SM_90: SmDescription = SmDescription {
@@ -353,6 +357,10 @@ const SM_100: SmDescription = SmDescription {
     ..SM_90
 };
 
+/// As sm_100 with the warps and blocks of sm_120 (also the traits of architectures in NVIDIA's CCCL).
+const SM_110: SmDescription =
+    SmDescription { max_warps: 48, max_ctas: 24, max_threads: 1536, ..SM_100 };
+
 const SM_120: SmDescription = SmDescription {
     constant_operands: false,
     unified_functions: true,
@@ -369,13 +377,26 @@ const SM_120: SmDescription = SmDescription {
     ..SM_80
 };
 
-static DESCRIPTIONS: [SmDescription; Arch::MODELLED.len()] = [SM_75, SM_80, SM_86, SM_89, SM_90, SM_100, SM_120];
+/// In the order of [`Arch::MODELLED`].
+static DESCRIPTIONS: [SmDescription; Arch::MODELLED.len()] =
+    [SM_75, SM_80, SM_86, SM_87, SM_89, SM_89, SM_90, SM_100, SM_100, SM_110, SM_120, SM_120];
 
 impl Arch {
-    /// The generations that code is made for and that the simulator runs: those whose multiprocessor and
-    /// constant bank 0 are described here.
-    pub const MODELLED: [Arch; 7] =
-        [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm100, Arch::Sm120];
+    /// The chips that code is made for and that the simulator runs: those whose multiprocessor and constant bank 0 are described here.
+    pub const MODELLED: [Arch; 12] = [
+        Arch::Sm75,
+        Arch::Sm80,
+        Arch::Sm86,
+        Arch::Sm87,
+        Arch::Sm89,
+        Arch::Sm88,
+        Arch::Sm90,
+        Arch::Sm100,
+        Arch::Sm103,
+        Arch::Sm110,
+        Arch::Sm120,
+        Arch::Sm121,
+    ];
 
     /// The description of this target's multiprocessor; for targets outside [`Arch::MODELLED`], which
     /// the compiler and the simulator refuse before they ask, that of the nearest one in it.

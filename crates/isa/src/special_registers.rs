@@ -54,7 +54,7 @@ pub struct SpecialRegister {
     /// the others.
     pub shaders: &'static str,
     /// Bit per target that names it.
-    targets: u16,
+    targets: u32,
     /// The bits that are implemented.
     pub fields: &'static [BitField],
     /// What it holds.

@@ -4,7 +4,7 @@ use crate::memory::MemoryAccess;
 use crate::units::{NOTHING, demand_of};
 use oriole_isa::access::Register;
 use oriole_isa::chip::{CONSTANT_LINE, Demand};
-use oriole_isa::latency::{self, Classified, Slot};
+use oriole_isa::latency::{self, Classified, Pace, Slot};
 use oriole_isa::{
     Arch, Carries, CctlOp, CodeOrder, Control, Effects, Exit, Field, Inst, Opcode, RegFile, Value, special_registers,
 };
@@ -120,6 +120,8 @@ pub(crate) struct Op<I = MachineId> {
     pub(crate) asks_for_line: bool,
     /// What it takes of which unit.
     pub(crate) demand: Demand,
+    /// How long the next instruction of its unit has to wait, where that is slow.
+    pub(crate) pace: Option<Pace>,
     /// Its guard is not "always".
     pub(crate) guarded: bool,
     /// See [`latency::is_plain_arithmetic`].
@@ -152,6 +154,7 @@ impl Op {
             has_order: false,
             asks_for_line: false,
             demand: NOTHING,
+            pace: None,
             guarded: false,
             plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(Opcode::NOP)),
         }
@@ -318,6 +321,7 @@ impl Reader {
             has_order: has_order(inst, arch),
             asks_for_line: self.asks_for_line(inst, defs),
             demand: demand_of(inst, arch),
+            pace: latency::pace(inst, arch),
             guarded: inst.guard != oriole_isa::Guard::ALWAYS,
             plain_arithmetic: classified.is_plain_arithmetic(),
         }

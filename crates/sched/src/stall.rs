@@ -3,11 +3,13 @@
 //! Within a block each instruction issues as early as the fixed latencies of those before it allow. What issued
 //! shortly before a block's start counts too, on any path and at the smallest age there ([`Flow`]): an
 //! instruction inside the block issues later, or, for the first one, the block before is left later. Delays make
-//! others older, so all of it is solved to one fixed point, in which every distance is kept on every path.
+//! others older, so all of it is solved to one fixed point, in which every distance is kept on every path. The paces of slow units are
+//! kept within blocks alone, as ptxas does.
 
 use crate::code::{Accesses, ByRegister, Code, Op, succs};
 use crate::timing;
 use fixedbitset::FixedBitSet;
+use oriole_isa::chip::Unit;
 use oriole_isa::latency::{Read, Write};
 use oriole_isa::{Control, latency};
 use oriole_ori::MachineFunction;
@@ -59,6 +61,13 @@ impl Flow {
         }
         flow
     }
+
+    /// Whether a block only goes on with the one before it: no jump leads to it, and none ends that one.
+    fn goes_on(&self, code: &Code, block: usize) -> bool {
+        let before = (0..block).rev().find(|before| !code.ops[*before].is_empty());
+        let falls_through = |before: usize| code.ops[before].last().is_some_and(|op| !op.terminator);
+        before.is_some_and(|before| self.preds[block][..] == [before as u32] && falls_through(before))
+    }
 }
 
 /// An instruction, by block and place in it, that issued `age` cycles before a point.
@@ -80,8 +89,9 @@ struct Times {
 }
 
 impl Times {
-    /// As early as the block's own instructions allow. `recent` is empty before and after.
-    fn new(ops: &[Op], code: &Code, recent: &mut RecentAccesses) -> Self {
+    /// As early as the block's own instructions allow. `recent` is empty before and after. `free` tells from when on each slow unit takes
+    /// another instruction, in cycles from the start of the block, and then from its end.
+    fn new(ops: &[Op], code: &Code, recent: &mut RecentAccesses, free: &mut [u32; Unit::COUNT]) -> Self {
         let mut issue: Vec<u32> = Vec::with_capacity(ops.len());
         for (at, op) in ops.iter().enumerate() {
             let own = at.checked_sub(1).map_or(0, |p| issue[p] + timing::stall_between(&ops[p], op, code.arch));
@@ -91,11 +101,17 @@ impl Times {
                 let needed = near.map(|p| issue[p] + timing::distance(&code.accesses, &ops[p], op));
                 time = needed.fold(time, u32::max);
             }
+            if let Some(pace) = op.pace {
+                let free = &mut free[pace.unit as usize];
+                time = time.max(*free);
+                *free = time + u32::from(pace.cycles);
+            }
             recent.issue(&code.accesses, op, time);
             issue.push(time);
         }
         recent.forget();
         let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch));
+        free.iter_mut().for_each(|free| *free = free.saturating_sub(end));
         Times { issue, end, first_exit: ops.iter().position(|op| op.terminator).unwrap_or(ops.len()) }
     }
 
@@ -199,7 +215,14 @@ struct Solver<'a> {
 impl<'a> Solver<'a> {
     fn new(code: &'a Code, flow: &'a Flow) -> Self {
         let mut recent = RecentAccesses::new();
-        let times = code.ops.iter().map(|ops| Times::new(ops, code, &mut recent)).collect();
+        let mut free = [0; Unit::COUNT];
+        let mut times = Vec::with_capacity(code.ops.len());
+        for (block, ops) in code.ops.iter().enumerate() {
+            if !flow.goes_on(code, block) {
+                free = [0; Unit::COUNT];
+            }
+            times.push(Times::new(ops, code, &mut recent, &mut free));
+        }
         Solver { code, flow, times, out: vec![Vec::new(); code.ops.len()] }
     }
 

@@ -1,11 +1,16 @@
 //! When the units of a quarter of a multiprocessor are free, as if the warp were alone there.
 
 use oriole_isa::chip::{Demand, Unit};
-use oriole_isa::{Arch, Inst};
+use oriole_isa::{Arch, Inst, latency};
 
-/// What an instruction takes of which unit. Nobody waits for units of a target whose chip is not known.
+/// What an instruction takes of which unit. Nobody waits for units of a target whose chip is not known. A slow unit is taken for as long
+/// as its pace says, if that is longer.
 pub(crate) fn demand_of(inst: &Inst, arch: Arch) -> Demand {
-    arch.chip().map_or(NOTHING, |chip| chip.demand(inst))
+    let demand = arch.chip().map_or(NOTHING, |chip| chip.demand(inst));
+    match latency::pace(inst, arch) {
+        Some(pace) => Demand { unit: pace.unit, cycles: pace.cycles.max(demand.cycles) },
+        None => demand,
+    }
 }
 
 /// What emits no code takes.

@@ -7,7 +7,7 @@ use crate::lives::Class;
 use crate::memory::MemoryAccess;
 use crate::survey::Stretch;
 use crate::units::{NOTHING, demand_of};
-use oriole_isa::latency::{Classified, Slot};
+use oriole_isa::latency::{self, Classified, Slot};
 use oriole_isa::{Arch, Carries, CodeOrder, Control, Exit, Inst, RegFile};
 use oriole_ori::{Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg, entry_for_each};
 use std::ops::Range;
@@ -102,6 +102,7 @@ impl<'f> Values<'f> {
                 None => data.opcode.order() == CodeOrder::Effect,
             },
             demand: inst.map_or(NOTHING, |inst| demand_of(inst, self.arch)),
+            pace: inst.and_then(|inst| latency::pace(inst, self.arch)),
             guarded: data.writes_partly(),
             asks_for_line: false,
             plain_arithmetic: classified.is_some_and(Classified::is_plain_arithmetic),

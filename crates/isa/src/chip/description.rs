@@ -96,7 +96,9 @@ pub struct Rates {
     pub uniform: u32,
     /// Dense multiply-adds of f16 in a warp's matrix product.
     pub matrix: u32,
-    /// The same in the asynchronous products of a warpgroup; 0 without them.
+    /// Dense multiply-adds of 8-bit integers in a warp's matrix product; as many of 4 bits take half the time.
+    pub matrix_int8: u32,
+    /// The same as `matrix` in the asynchronous products of a warpgroup; 0 without them.
     pub matrix_async: u32,
     /// Products of f16 that are added up as f32 run at half that rate (GeForce chips).
     pub matrix_f32_halved: bool,

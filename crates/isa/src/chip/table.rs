@@ -72,6 +72,7 @@ const A100_RATES: Rates = Rates {
     texture: 4,
     uniform: 64,
     matrix: 1024,
+    matrix_int8: 2048,
     matrix_async: 0,
     matrix_f32_halved: false,
     matrix_fp64: 64,
@@ -98,7 +99,7 @@ const T4: Chip = Chip {
     name: "T4",
     sms: 40,         // W
     clock_mhz: 1590, // W
-    rates: Rates { half: 64, half_unit: Unit::FmaHeavy, fp64: 2, lsu: 16, matrix: 512, matrix_fp64: 0, ..A100_RATES },
+    rates: Rates { half: 64, half_unit: Unit::FmaHeavy, fp64: 2, lsu: 16, matrix: 512, matrix_int8: 1024, matrix_fp64: 0, ..A100_RATES },
     latencies: Latencies { l1: 32, shared: 23, fp64: 64, ..A100_LATENCIES },
     // J: 16 KiB, 2 KiB, about 46 KiB for instructions and constants; S: 62 cycles.
     front_end: FrontEnd { instruction_bytes: 16 * 1024, shared_bytes: 46 * 1024, shared_latency: 62, ..FRONT_END },
@@ -123,6 +124,7 @@ const A6000: Chip = Chip {
         fp64: 2,
         lsu: 16,
         matrix: 512,
+        matrix_int8: 1024,
         matrix_fp64: 0,
         ..A100_RATES
     },
@@ -134,6 +136,19 @@ const A6000: Chip = Chip {
     l2: L2 { bytes: 6 << 20, slices: 48, bytes_per_cycle: 1536, latency: 226 },
     // W: 768 GB/s. Share: that of L's GDDR6X chip.
     dram: Dram { megabytes_per_second: 768_000, efficiency: 92, channels: 24, latency: 480 },
+};
+
+/// GA10B. W (Jetson AGX Orin technical brief): 16 multiprocessors of GA10x with the 192 KiB of GA100, 4 MiB of second level, 204.8 GB/s of
+/// LPDDR5 in 16 channels of 16 bits, 1.3 GHz; tensor cores of twice GA10x's rate. The rest: that of GA102 (?).
+const ORIN: Chip = Chip {
+    name: "Jetson AGX Orin",
+    sms: 16,         // W
+    clock_mhz: 1300, // W
+    rates: Rates { matrix: 1024, matrix_int8: 2048, ..A6000.rates },
+    l1: A100.l1,
+    l2: L2 { bytes: 4 << 20, slices: 16, bytes_per_cycle: 512, latency: 226 },
+    dram: Dram { megabytes_per_second: 204_800, efficiency: 85, channels: 16, latency: 480 },
+    ..A6000
 };
 
 /// L: latencies, 92% of the peak, 2.6 times less second-level throughput than H800. G, W: rates.
@@ -161,6 +176,7 @@ const H100: Chip = Chip {
         half_unit: Unit::Fma,
         fp64: 64,
         matrix: 1288,
+        matrix_int8: 2576,
         matrix_async: 2048,
         matrix_fp64: 128,
         ..A100_RATES
@@ -178,13 +194,29 @@ const B200: Chip = Chip {
     name: "B200",
     sms: 148,
     clock_mhz: 1965,
-    rates: Rates { half: 64, half_unit: Unit::FmaHeavy, matrix: 2048, matrix_async: 0, matrix_fp64: 64, ..H100.rates },
+    rates: Rates { half: 64, half_unit: Unit::FmaHeavy, matrix: 2048, matrix_int8: 4096, matrix_async: 0, matrix_fp64: 64, ..H100.rates },
     latencies: Latencies { l1: 40, shared: 29, cluster: 180, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 64 },
     l2: L2 { bytes: 126 << 20, slices: 160, bytes_per_cycle: 5120, latency: 295 },
     dram: Dram { megabytes_per_second: 8_000_000, efficiency: 91, channels: 128, latency: 860 },
+};
+
+/// W (data sheet of HGX B300): 1.2 TFLOP/s of f64 and a tenth of B200's integer products, which is two lanes and 256 multiply-adds of 8
+/// bits a multiprocessor (measured: 238; `shared/silicon`). The rest: that of B200.
+const B300: Chip = Chip { name: "B300", rates: Rates { fp64: 2, matrix_fp64: 2, matrix_int8: 256, ..B200.rates }, ..B200 };
+
+/// W (Jetson AGX Thor data sheet): 20 multiprocessors, 1575 MHz, 32 MiB of second level, 273 GB/s of LPDDR5X in 16 channels of 16 bits.
+/// f64: ptxas keeps the pace of two lanes. The rest: that of B200 (?).
+const THOR: Chip = Chip {
+    name: "Jetson AGX Thor",
+    sms: 20,         // W
+    clock_mhz: 1575, // W
+    rates: Rates { fp64: 2, matrix_fp64: 2, ..B200.rates },
+    l2: L2 { bytes: 32 << 20, slices: 32, bytes_per_cycle: 1024, latency: 295 },
+    dram: Dram { megabytes_per_second: 273_000, efficiency: 85, channels: 16, latency: 860 },
+    ..B200
 };
 
 /// D: latencies 44, 360, 936. G: compute capability 12.0, integer additions at 128. W: sizes.
@@ -201,13 +233,32 @@ const RTX5090: Chip = Chip {
     dram: Dram { megabytes_per_second: 1_792_000, efficiency: 92, channels: 32, latency: 936 },
 };
 
+/// W (DGX Spark): 48 multiprocessors of GB202's kind, 24 MiB of second level, 273 GB/s of LPDDR5X in 16 channels of 16 bits. Clock: as
+/// reported of machines that were sold (N). The rest: that of RTX 5090 (?).
+const GB10: Chip = Chip {
+    name: "GB10",
+    sms: 48,         // W
+    clock_mhz: 2418, // N
+    l2: L2 { bytes: 24 << 20, slices: 32, bytes_per_cycle: 1024, latency: 360 },
+    dram: Dram { megabytes_per_second: 273_000, efficiency: 85, channels: 16, latency: 936 },
+    ..RTX5090
+};
+
+/// Of sm_88 nothing is published: the chip of the same instruction set.
+const ADA_88: Chip = RTX4090;
+
 /// By target.
-pub(super) static CHIPS: [(Arch, Chip); 7] = [
+pub(super) static CHIPS: [(Arch, Chip); Arch::MODELLED.len()] = [
     (Arch::Sm75, T4),
     (Arch::Sm80, A100),
     (Arch::Sm86, A6000),
+    (Arch::Sm87, ORIN),
     (Arch::Sm89, RTX4090),
+    (Arch::Sm88, ADA_88),
     (Arch::Sm90, H100),
     (Arch::Sm100, B200),
+    (Arch::Sm103, B300),
+    (Arch::Sm110, THOR),
     (Arch::Sm120, RTX5090),
+    (Arch::Sm121, GB10),
 ];

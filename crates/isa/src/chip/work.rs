@@ -74,6 +74,7 @@ impl Chip {
         let rate = match product.kind {
             Kind::Double => u64::from(rates.matrix_fp64) << 4,
             _ if product.is_async => u64::from(rates.matrix_async) * product.sixteenths(false),
+            _ if product.is_integer => u64::from(rates.matrix_int8 / 2) * product.sixteenths(false),
             _ => u64::from(rates.matrix) * product.sixteenths(rates.matrix_f32_halved),
         };
         // Both in sixteenths of a multiply-add a quarter.
@@ -103,6 +104,7 @@ struct Product {
     /// Multiply-adds that one warp does.
     work: u64,
     is_async: bool,
+    is_integer: bool,
 }
 
 impl Product {
@@ -126,8 +128,9 @@ impl Product {
             _ => return None,
         };
         let is_async = matches!(inst.opcode, Opcode::HGMMA | Opcode::QGMMA | Opcode::IGMMA | Opcode::BGMMA);
+        let is_integer = matches!(inst.opcode, Opcode::IMMA | Opcode::BMMA);
         // Of a sparse product half of the elements are not there.
-        Some(Product { kind, work: volume >> u32::from(inst.get(Field::MMA_SP)), is_async })
+        Some(Product { kind, work: volume >> u32::from(inst.get(Field::MMA_SP)), is_async, is_integer })
     }
 
     /// The rate of its elements in sixteenths of that of f16 (whitepapers of A100 and H100: TF32 a half, bytes

@@ -180,7 +180,7 @@ impl FieldSlot {
 pub(crate) struct Form {
     pub(crate) opcode: Opcode,
     /// Bit per target.
-    pub(crate) targets: u16,
+    pub(crate) targets: u32,
     /// Bits that have the same value in all words of the form.
     pub(crate) mask: u128,
     /// That value.
@@ -217,7 +217,7 @@ pub(crate) fn syntax_of(opcode: Opcode, arch: Arch) -> impl Iterator<Item = &'st
 /// A syntax template, for some targets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Syntax {
-    pub(crate) targets: u16,
+    pub(crate) targets: u32,
     pub(crate) items: &'static [Item],
 }
 

@@ -55,7 +55,7 @@ impl Queue {
 struct Class {
     group: Group,
     /// The targets on which the latency is variable, a bit each in the order of `Arch::ALL`.
-    variable: u16,
+    variable: u32,
 }
 
 /// What `spec/latency/groups.tsv` says of a group: the classes of its registers.

@@ -13,7 +13,7 @@ use smallvec::smallvec;
 /// Base registers and their offsets.
 const ADDRESSES: [(Role, Role); 2] = [(Role::Base, Role::Offset), (Role::SBase, Role::SOffset)];
 
-/// Where ptxas scales the bases of shared addresses.
+/// The instruction sets with which ptxas scales the bases of shared addresses.
 const SCALING: [Arch; 4] = [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm89];
 
 /// A base that more read keeps its register: each of them would look at all others.
@@ -199,7 +199,7 @@ pub(super) fn scaled(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, Bu
 
 fn scaled_base(cx: &Cx<'_>, inst: &Inst) -> Option<Inst> {
     let takes = |inst: &Inst| inst.opcode.has_field(Field::BASE_SCALE) && inst.get(Field::BASE_SCALE) == BaseScale::X1;
-    if !SCALING.contains(&cx.arch) || !takes(inst) {
+    if !SCALING.contains(&cx.arch.set()) || !takes(inst) {
         return None;
     }
     let base = source(inst, Role::Base)?;

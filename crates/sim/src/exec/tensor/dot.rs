@@ -44,13 +44,13 @@ impl Adder {
     /// The adder of `arch` for elements of a format and accumulators of `f16` or `f32`.
     pub(super) fn of(arch: Arch, path: Path, element: Number, halves: bool) -> Adder {
         let narrow = element.bits == 8;
-        let (kept, row_bits) = match arch {
+        let (kept, row_bits) = match arch.set() {
             Arch::Sm50 | Arch::Sm61 | Arch::Sm70 => (23, 128),
             Arch::Sm75 | Arch::Sm80 | Arch::Sm86 => (24, 128),
             Arch::Sm89 if narrow => (13, 128),
             Arch::Sm89 => (24, 128),
             Arch::Sm90 if narrow && path == Path::Warpgroup => (13, 256),
-            Arch::Sm90 | Arch::Sm100 | Arch::Sm120 => (25, 256),
+            _ => (25, 256),
         };
         let sum = match (halves, kept) {
             (true, _) => Sum::Half,

@@ -1,0 +1,94 @@
+//! Chips that share an instruction set and yet are not one chip. What is expected here is from ptxas 13.0.88's code for each of them
+//! (`tools/chip_pairs.py` beside the repository; docs/isa/latency.md, Pace) and from published tables of compute capabilities.
+
+use oriole_isa::chip::Unit;
+use oriole_isa::{Arch, Inst, latency};
+
+fn parse(text: &str, arch: Arch) -> Inst {
+    oriole_isa::parse(text, arch, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+const DOUBLES: [&str; 4] =
+    ["DADD R0, R2, R4", "DMUL R0, R2, R4", "DFMA R0, R2, R4, R6", "DSETP.GT.AND P0, PT, R2, R4, PT"];
+const WIDE: [&str; 6] = [
+    "F2F.F64.F32 R0, R2",
+    "F2F.F32.F64 R0, R2",
+    "F2I.U64.TRUNC R0, R2",
+    "I2F.U64 R0, R2",
+    "I2F.F64 R0, R2",
+    "FRND.F64.CEIL R0, R2",
+];
+const NARROW: [&str; 4] = ["F2I.TRUNC.NTZ R0, R2", "MUFU.RCP64H R1, R3", "MUFU.EX2 R0, R2", "POPC R0, R2"];
+
+#[test]
+fn scoreboards_of_siblings() {
+    for text in DOUBLES {
+        let variable = |arch| latency::is_variable(&parse(text, arch), arch);
+        assert!(![Arch::Sm90, Arch::Sm100].into_iter().any(variable), "{text}");
+        let others = [Arch::Sm80, Arch::Sm86, Arch::Sm87, Arch::Sm89, Arch::Sm88];
+        assert!(others.into_iter().chain([Arch::Sm103, Arch::Sm110, Arch::Sm120, Arch::Sm121]).all(variable), "{text}");
+    }
+    let product = "IMMA.16832.S8.S8 R0, R4.ROW, R8.COL, R0";
+    for arch in [Arch::Sm80, Arch::Sm90, Arch::Sm100, Arch::Sm103, Arch::Sm110, Arch::Sm120] {
+        assert_eq!(latency::is_variable(&parse(product, arch), arch), arch == Arch::Sm103, "{arch}");
+    }
+}
+
+#[test]
+fn paces_of_slow_units() {
+    let pace = |text: &str, arch| latency::pace(&parse(text, arch), arch).map(|pace| (pace.unit, pace.cycles));
+    for arch in [Arch::Sm103, Arch::Sm110, Arch::Sm120, Arch::Sm121] {
+        for text in DOUBLES.iter().chain(&WIDE) {
+            assert_eq!(pace(text, arch), Some((Unit::Fp64, 64)), "{text} on {arch}");
+        }
+        assert_eq!(pace("DMMA.8x8x4 R0, R2, R4, R0", arch), Some((Unit::Fp64, 584)), "{arch}");
+        assert!(NARROW.iter().all(|text| pace(text, arch).is_none()), "{arch}");
+        let product = match arch {
+            Arch::Sm103 => 64,
+            Arch::Sm110 => 8,
+            _ => 16,
+        };
+        assert_eq!(pace("IMMA.16832.S8.S8 R0, R4.ROW, R8.COL, R0", arch), Some((Unit::Fp64, product)), "{arch}");
+        let product = if arch < Arch::Sm120 { 8 } else { 16 };
+        assert_eq!(pace("HMMA.16816.F32 R0, R4, R8, R0", arch), Some((Unit::Fp64, product)), "{arch}");
+    }
+    for arch in [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm87, Arch::Sm89, Arch::Sm88, Arch::Sm90, Arch::Sm100] {
+        assert!(DOUBLES.iter().chain(&WIDE).chain(&NARROW).all(|text| pace(text, arch).is_none()), "{arch}");
+    }
+}
+
+/// The CUDA programming guide's table of compute capabilities; of 11.0 also the traits of architectures in NVIDIA's CCCL.
+#[test]
+fn limits_of_siblings() {
+    const KIB: u32 = 1024;
+    let limits = |arch: Arch| (arch.sm().max_warps, arch.sm().max_ctas, arch.sm().shared_memory / KIB);
+    let expected = [
+        (Arch::Sm75, (32, 16, 64)),
+        (Arch::Sm80, (64, 32, 164)),
+        (Arch::Sm86, (48, 16, 100)),
+        (Arch::Sm87, (48, 16, 164)),
+        (Arch::Sm89, (48, 24, 100)),
+        (Arch::Sm90, (64, 32, 228)),
+        (Arch::Sm100, (64, 32, 228)),
+        (Arch::Sm103, (64, 32, 228)),
+        (Arch::Sm110, (48, 24, 228)),
+        (Arch::Sm120, (48, 24, 100)),
+        (Arch::Sm121, (48, 24, 100)),
+    ];
+    for (arch, expected) in expected {
+        assert_eq!(limits(arch), expected, "{arch}");
+    }
+}
+
+#[test]
+fn names_of_chips() {
+    for arch in Arch::ALL {
+        assert_eq!(arch.name().parse(), Ok(arch));
+        assert_eq!(Arch::of_capability(arch.number()), Some(arch));
+        assert!(arch.set() <= arch && arch.set().set() == arch.set(), "{arch}");
+    }
+    // What is no chip of its own, with the one that stands for it; sm_101 is the name of sm_110 before CUDA 13.0.
+    for (name, arch) in [("sm_52", Arch::Sm50), ("sm_60", Arch::Sm61), ("sm_72", Arch::Sm70), ("sm_101a", Arch::Sm110)] {
+        assert_eq!(name.parse(), Ok(arch));
+    }
+}
