@@ -191,6 +191,8 @@ static LAYOUTS: &[Layout] = &[
     HOPPER,
     Layout { sm: 100, compat: Some(9), ..DATACENTER },
     Layout { sm: 103, ..DATACENTER },
+    // Behind the first 0x40 bytes `__nv_reservedSMEM_gb10b_war_var` of 0x80.
+    Layout { sm: 110, reserved_section: Some(0xc0), ..DATACENTER },
     Layout { sm: 120, compat: Some(0x50), ..DESKTOP },
     Layout { sm: 121, ..DESKTOP },
 ];

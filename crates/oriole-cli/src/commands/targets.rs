@@ -15,7 +15,7 @@ struct Row {
     compute_capability: String,
     /// What the code may run on besides: empty, `f` (the family), `a` (nothing).
     suffix: &'static str,
-    /// The generation whose instructions and figures Oriole goes by.
+    /// The generation whose instructions it has, by its first chip.
     generation: &'static str,
     compiles: bool,
     simulates: bool,
@@ -44,7 +44,7 @@ fn row(target: Target) -> Option<Row> {
         target: target.to_string(),
         compute_capability: format!("{}.{}", target.sm / 10, target.sm % 10),
         suffix: target.suffix.letter(),
-        generation: arch.name(),
+        generation: arch.set().name(),
         compiles: oriole_codegen::target(&target.to_string()).is_ok(),
         simulates: is_modelled,
         times: is_modelled && arch.chip().is_some(),
