@@ -1,5 +1,5 @@
 //! Slow units: whether the next instruction of one leaves it the time that its pace asks for. Within a block alone: from block to block
-//! ptxas keeps none.
+//! ptxas keeps none. Where the result was waited for, the unit is free: so ptxas's code at -O0 goes by scoreboards alone.
 
 use crate::checked::Checked;
 use crate::finding::{Finding, Kind, Missing};
@@ -8,8 +8,8 @@ use crate::program::LineId;
 use oriole_isa::chip::Unit;
 use oriole_isa::latency;
 
-/// The last instruction of a unit, and the cycle of its block from which on the unit takes another.
-type Taken = Option<(LineId, u32)>;
+/// The last instruction of a unit, its write scoreboard, and the cycle of its block from which on the unit takes another.
+type Taken = Option<(LineId, Option<u8>, u32)>;
 
 /// What comes too early for its unit.
 pub(crate) fn check(checked: &Checked<'_>) -> Vec<Finding> {
@@ -26,19 +26,28 @@ fn in_block(checked: &Checked<'_>, block: usize, found: &mut Vec<Finding>) {
     let mut now = 0;
     for at in lines {
         let line = &program.lines[at as usize];
+        for wait in &line.touches.waits {
+            for unit in taken.iter_mut().filter(|unit| matches!(unit, Some((_, Some(set), _)) if *set == wait.scoreboard)) {
+                *unit = None;
+            }
+        }
         if let Some(pace) = latency::pace(&line.inst, program.arch) {
             let unit = &mut taken[pace.unit as usize];
-            if let Some((earlier, free)) = unit.filter(|(_, free)| *free > now) {
+            if let Some((earlier, _, free)) = unit.filter(|(_, _, free)| *free > now) {
                 found.push(Finding {
                     kind: Kind::Pace,
                     earlier: Some(checked.place(earlier)),
                     later: checked.place(at),
                     registers: Vec::new(),
-                    missing: Missing::Other(format!("the unit {} is taken for {} more cycles", pace.unit.name(), free - now)),
+                    missing: Missing::Other(format!(
+                        "the unit {} is taken for {} more cycles",
+                        pace.unit.name(),
+                        free - now
+                    )),
                     path: Vec::new(),
                 });
             }
-            *unit = Some((at, now + u32::from(pace.cycles)));
+            *unit = Some((at, line.touches.sets[0], now + u32::from(pace.cycles)));
         }
         now += u32::from(line.inst.control.cycles());
     }

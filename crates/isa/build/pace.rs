@@ -46,7 +46,8 @@ pub(crate) fn table(spec: &Spec, tsv: &Tsv) -> Result<String, String> {
 fn row(instr: &InstrDef, chip: usize, rules: &[Rule<'_>]) -> Result<String, String> {
     let mut cells = [const { String::new() }; 2];
     for (wide, cell) in cells.iter_mut().enumerate() {
-        let fits = |rule: &&Rule<'_>| rule.opcode == instr.name && rule.targets >> chip & 1 == 1 && rule.wide <= (wide == 1);
+        let fits =
+            |rule: &&Rule<'_>| rule.opcode == instr.name && rule.targets >> chip & 1 == 1 && rule.wide <= (wide == 1);
         let mut fitting = rules.iter().filter(fits);
         *cell = match (fitting.next(), fitting.next()) {
             (None, _) => "None".to_owned(),

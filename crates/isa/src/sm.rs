@@ -358,8 +358,7 @@ const SM_100: SmDescription = SmDescription {
 };
 
 /// As sm_100 with the warps and blocks of sm_120 (also the traits of architectures in NVIDIA's CCCL).
-const SM_110: SmDescription =
-    SmDescription { max_warps: 48, max_ctas: 24, max_threads: 1536, ..SM_100 };
+const SM_110: SmDescription = SmDescription { max_warps: 48, max_ctas: 24, max_threads: 1536, ..SM_100 };
 
 const SM_120: SmDescription = SmDescription {
     constant_operands: false,

@@ -145,7 +145,8 @@ impl Inst {
     /// memory for the upper half of the warp. (That for the lower half comes first and counts as one for all.)
     #[inline]
     pub fn writes_partly(&self) -> bool {
-        let upper_half = self.opcode == Opcode::LDTM && self.get(Field::TM_SHAPE) == TmShape::DP16B32_HIGH;
+        let upper_half = matches!(self.opcode, Opcode::LDTM | Opcode::LDTM_STAT)
+            && self.get(Field::TM_SHAPE) == TmShape::DP16B32_HIGH;
         self.guard().is_some() || upper_half
     }
 

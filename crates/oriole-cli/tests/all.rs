@@ -4,6 +4,7 @@ mod assembly;
 mod batch;
 mod cache;
 mod check;
+mod chip_pairs;
 mod commands;
 mod compilers;
 mod convention;

@@ -127,6 +127,14 @@ impl Times {
     }
 }
 
+/// A block begins with its first instruction: what that waits for a slow unit the block before it waits at its end.
+fn leave_later(times: &mut [Times], preds: &[u32], block: usize) {
+    let Some(late) = times[block].issue.first().copied().filter(|late| *late > 0) else { return };
+    times[block].issue.iter_mut().for_each(|time| *time -= late);
+    times[block].end -= late;
+    preds.iter().for_each(|pred| times[*pred as usize].end += late);
+}
+
 /// What the instructions of a block did to one register before: by what distances are looked up, and when last. What issued
 /// earlier and has the same distances is farther away from all that comes.
 #[derive(Clone, Default)]
@@ -222,6 +230,7 @@ impl<'a> Solver<'a> {
                 free = [0; Unit::COUNT];
             }
             times.push(Times::new(ops, code, &mut recent, &mut free));
+            leave_later(&mut times, &flow.preds[block], block);
         }
         Solver { code, flow, times, out: vec![Vec::new(); code.ops.len()] }
     }

@@ -9,6 +9,7 @@ mod dwarf;
 pub(crate) mod lines;
 mod object;
 mod objects;
+mod prologue;
 
 use crate::error::CompileError;
 use oriole_cubin::reloc::{self, RelocKind};
@@ -53,7 +54,7 @@ pub(crate) fn emit(
     for (id, func) in module.functions.iter().filter(|(_, f)| is_object || f.kind() == FunctionKind::Entry) {
         let mut table = LineTable::new();
         let members = if is_object { vec![id] } else { members(allocation, id) };
-        let section = Section::new(module, &shared, code, members, is_object);
+        let section = Section::new(module, &shared, code, members, is_object)?;
         let mut function = function_section(&section, allocation, id, &mut table)?;
         function.min_stack_size = stack.of(id);
         spec.functions.push(function);
@@ -119,6 +120,8 @@ struct Section<'m> {
     code: &'m SecondaryMap<FuncId, MachineCode>,
     arch: Arch,
     is_object: bool,
+    /// Code before the first function.
+    prologue: Vec<u8>,
     /// The functions with the byte address of their first instruction.
     functions: Vec<(FuncId, i64)>,
     addresses: FxHashMap<FuncId, i64>,
@@ -131,8 +134,10 @@ impl<'m> Section<'m> {
         code: &'m SecondaryMap<FuncId, MachineCode>,
         members: Vec<FuncId>,
         is_object: bool,
-    ) -> Self {
-        let mut address = 0;
+    ) -> Result<Self, CompileError> {
+        let is_kernel = members.first().is_some_and(|id| module.functions[*id].kind() == FunctionKind::Entry);
+        let prologue = if is_kernel { prologue::of_kernel(module.arch)? } else { Vec::new() };
+        let mut address = prologue.len() as i64;
         let functions: Vec<_> = members
             .into_iter()
             .map(|id| {
@@ -142,7 +147,7 @@ impl<'m> Section<'m> {
             })
             .collect();
         let addresses = functions.iter().copied().collect();
-        Section { module, shared, code, arch: module.arch, is_object, functions, addresses }
+        Ok(Section { module, shared, code, arch: module.arch, is_object, prologue, functions, addresses })
     }
 
     fn address_of(&self, symbol: Symbol) -> Option<i64> {
@@ -184,7 +189,7 @@ fn function_section(
     lines: &mut LineTable,
 ) -> Result<FunctionSpec, CompileError> {
     let (module, func) = (section.module, &section.module.functions[id]);
-    let mut spec = FunctionSpec::kernel(func.name().to_owned(), Vec::new(), 0);
+    let mut spec = FunctionSpec::kernel(func.name().to_owned(), section.prologue.clone(), 0);
     spec.is_kernel = func.kind() == FunctionKind::Entry;
     spec.binding = match section.shared.linkage[id] {
         Some(Linkage::Weak) => Binding::Weak,

@@ -89,7 +89,7 @@ use InfoItem::{
 };
 
 macro_rules! before_hopper {
-    ($($special:expr),*) => {
+    ([$($first:expr),*] $($special:expr),*) => {
         Layout {
             sm: 0,
             param_bases: [0x160, 0x1a80],
@@ -101,7 +101,7 @@ macro_rules! before_hopper {
             samplers_apart: false,
             bank0_first: true,
             info: &[
-                ApiVersion, $($special,)* ParamCbank, ParamSize, Params, MaxRegCount,
+                $($first,)* ApiVersion, $($special,)* ParamCbank, ParamSize, Params, MaxRegCount,
                 ObjectBank(number::BINDLESS_SURFACE_BANK, &[Surface]),
                 ObjectBank(number::BINDLESS_TEXTURE_BANK, &[Texture, Sampler]), NumBarriers,
                 Externs, Half(number::MERCURY_ISA_VERSION, 0), Syscalls, Exits, CtaidZ, BlockShape, CallStack,
@@ -110,9 +110,11 @@ macro_rules! before_hopper {
     };
 }
 
-const TURING: Layout = before_hopper!(Word(number::SW_WAR, 1));
-const AMPERE: Layout = before_hopper!(Flag(number::SW2861232_WAR));
-const ADA: Layout = before_hopper!();
+const TURING: Layout = before_hopper!([] Word(number::SW_WAR, 1));
+const AMPERE: Layout = before_hopper!([] Flag(number::SW2861232_WAR));
+/// Kernels begin with code that sets convergence barriers.
+const ORIN: Layout = before_hopper!([Word(number::SW_WAR, 2)] Flag(number::SW2861232_WAR));
+const ADA: Layout = before_hopper!([]);
 
 const HOPPER: Layout = Layout {
     sm: 90,
@@ -185,7 +187,7 @@ static LAYOUTS: &[Layout] = &[
     Layout { sm: 75, ..TURING },
     Layout { sm: 80, ..AMPERE },
     Layout { sm: 86, ..AMPERE },
-    Layout { sm: 87, ..AMPERE },
+    Layout { sm: 87, ..ORIN },
     Layout { sm: 88, ..AMPERE },
     Layout { sm: 89, ..ADA },
     HOPPER,

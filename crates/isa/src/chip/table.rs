@@ -99,7 +99,16 @@ const T4: Chip = Chip {
     name: "T4",
     sms: 40,         // W
     clock_mhz: 1590, // W
-    rates: Rates { half: 64, half_unit: Unit::FmaHeavy, fp64: 2, lsu: 16, matrix: 512, matrix_int8: 1024, matrix_fp64: 0, ..A100_RATES },
+    rates: Rates {
+        half: 64,
+        half_unit: Unit::FmaHeavy,
+        fp64: 2,
+        lsu: 16,
+        matrix: 512,
+        matrix_int8: 1024,
+        matrix_fp64: 0,
+        ..A100_RATES
+    },
     latencies: Latencies { l1: 32, shared: 23, fp64: 64, ..A100_LATENCIES },
     // J: 16 KiB, 2 KiB, about 46 KiB for instructions and constants; S: 62 cycles.
     front_end: FrontEnd { instruction_bytes: 16 * 1024, shared_bytes: 46 * 1024, shared_latency: 62, ..FRONT_END },
@@ -194,7 +203,15 @@ const B200: Chip = Chip {
     name: "B200",
     sms: 148,
     clock_mhz: 1965,
-    rates: Rates { half: 64, half_unit: Unit::FmaHeavy, matrix: 2048, matrix_int8: 4096, matrix_async: 0, matrix_fp64: 64, ..H100.rates },
+    rates: Rates {
+        half: 64,
+        half_unit: Unit::FmaHeavy,
+        matrix: 2048,
+        matrix_int8: 4096,
+        matrix_async: 0,
+        matrix_fp64: 64,
+        ..H100.rates
+    },
     latencies: Latencies { l1: 40, shared: 29, cluster: 180, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
@@ -205,7 +222,8 @@ const B200: Chip = Chip {
 
 /// W (data sheet of HGX B300): 1.2 TFLOP/s of f64 and a tenth of B200's integer products, which is two lanes and 256 multiply-adds of 8
 /// bits a multiprocessor (measured: 238; `shared/silicon`). The rest: that of B200.
-const B300: Chip = Chip { name: "B300", rates: Rates { fp64: 2, matrix_fp64: 2, matrix_int8: 256, ..B200.rates }, ..B200 };
+const B300: Chip =
+    Chip { name: "B300", rates: Rates { fp64: 2, matrix_fp64: 2, matrix_int8: 256, ..B200.rates }, ..B200 };
 
 /// W (Jetson AGX Thor data sheet): 20 multiprocessors, 1575 MHz, 32 MiB of second level, 273 GB/s of LPDDR5X in 16 channels of 16 bits.
 /// f64: ptxas keeps the pace of two lanes. The rest: that of B200 (?).

@@ -36,7 +36,7 @@ pub enum Queue {
     Texture,
     /// SULD.
     Surface,
-    /// LDTM.
+    /// LDTM, with and without a statistic.
     TensorMemory,
     /// B2R: `B2R.RESULT R7` without a scoreboard is waited for by that of a later one (ptxas's code of
     /// three `barrier.red` in a row, sm_90 and sm_100a).
@@ -212,7 +212,7 @@ pub(crate) fn queue_of(inst: &Inst, variable: bool) -> Option<Queue> {
         _ if variable && matches!(Group::of(inst), Group::Matrix | Group::Dmma) => Some(Queue::Matrix),
         Opcode::TEX | Opcode::TLD | Opcode::TLD4 | Opcode::TXD => Some(Queue::Texture),
         Opcode::SULD => Some(Queue::Surface),
-        Opcode::LDTM => Some(Queue::TensorMemory),
+        Opcode::LDTM | Opcode::LDTM_STAT => Some(Queue::TensorMemory),
         Opcode::B2R => Some(Queue::BarrierResult),
         Opcode::UTCHMMA => Some(Queue::TensorProduct),
         _ => None,

@@ -170,6 +170,9 @@ fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
     let width = |number: Number| if matches!(number, Number::Float(E2M1)) { 4 } else { 8 };
     let (packed, unpacked) = (width(each.to), width(each.from));
     let part = if unpacked == 4 { 8 * u32::from(inst.get(Field::PART_B).code()) } else { half };
+    if part >= u32::BITS {
+        return Err(Unsupported(format!("part {} of F2FP", inst.get(Field::PART_B))));
+    }
     Ok(match inst.get(Field::PACK) {
         Pack::PACK_AB => single_sources(inst, move |a, b, c| {
             let [a, b] = each.apply_two(a, b, c);

@@ -120,7 +120,7 @@ fn high_words_of_doubles() {
 fn halves_in_pairs() {
     // 1 and -2 as f16, and as bf16.
     let operands = [0x3c00_c000, 0x3f80_c000];
-    let warp = Warp::new(Arch::Sm100).with(0, [operands[0]; WARP]).with(1, [operands[1]; WARP]).run(
+    let warp = Warp::new(Arch::Sm103).with(0, [operands[0]; WARP]).with(1, [operands[1]; WARP]).run(
         "MUFU.EX2.F16x2 R4, R0
          MUFU.EX2.F16x2 R5, -R0
          MUFU.EX2.BF16x2 R6, R1

@@ -68,8 +68,8 @@ fn expected(name: &str, arch: Arch) -> Option<Lanes> {
         "SR_VIRTCFG" => {
             let (warps, blocks) = match arch {
                 Arch::Sm75 => (32, 16),
-                Arch::Sm86 => (48, 16),
-                Arch::Sm89 | Arch::Sm120 => (48, 24),
+                Arch::Sm86 | Arch::Sm87 => (48, 16),
+                Arch::Sm89 | Arch::Sm88 | Arch::Sm110 | Arch::Sm120 | Arch::Sm121 => (48, 24),
                 _ => (64, 32),
             };
             same(32 + warps * 0x100 + blocks % 16 * 0x1_0000 + 108 * 0x10_0000 + blocks / 16 * 0x2000_0000)

@@ -8,9 +8,9 @@ use crate::error::Lowered;
 use crate::function::uniform::uniform;
 use crate::function::{FnLower, operands};
 use crate::handler::unknown;
-use oriole_isa::Role::{D, Data, Mask, Offset, UBase};
-use oriole_isa::{FenceSpace, Field, Opcode as Sass, TmNum, TmShape};
-use oriole_ori::Operand;
+use oriole_isa::Role::{D, D2, Data, Mask, Offset, UBase};
+use oriole_isa::{FenceSpace, Field, Opcode as Sass, TmNum, TmShape, TmStat, TmType};
+use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{Instruction, ScalarType, Word};
 
 /// Shapes: what SASS calls them, registers of one repetition.
@@ -67,6 +67,9 @@ fn shape_of(cx: &FnLower<'_, '_>, instruction: &Instruction, apart: usize) -> Lo
 
 /// `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 {…}, [taddr]{, apart};`
 pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::Red) {
+        return load_with_statistic(cx, instruction);
+    }
     cx.guard_by_branch()?;
     warp::converge_all(cx)?;
     let shape = shape_of(cx, instruction, 2)?;
@@ -79,6 +82,44 @@ pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
         cx.emit(Sass::LDTM, &mods, &[(D, to), (UBase, at), (Offset, *offset)])?;
     }
     fragment::deliver(cx, operands::operand(instruction, 0)?, ScalarType::B32, &words)
+}
+
+/// `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.type {…}, statistic, [taddr]{, apart};`
+fn load_with_statistic(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if !cx.has(Sass::LDTM_STAT) {
+        return Err(unknown(cx, instruction));
+    }
+    cx.guard_by_branch()?;
+    warp::converge_all(cx)?;
+    let shape = shape_of(cx, instruction, 3)?;
+    let at = tensor_address(cx, address_of(cx, instruction, 2)?)?;
+    let at = uniform(cx, &[at])?;
+    let statistic = match (instruction.has(Word::Min), instruction.has(Word::Abs)) {
+        (false, false) => TmStat::MAX,
+        (false, true) => TmStat::MAXABS,
+        (true, false) => TmStat::MIN,
+        (true, true) => TmStat::MINABS,
+    };
+    let ty = instruction.last_type().ok_or_else(|| unknown(cx, instruction))?;
+    let kind = match ty {
+        ScalarType::F32 => TmType::F32,
+        ScalarType::S32 => TmType::S32,
+        _ => TmType::U32,
+    };
+    let (to, words) = fragment::fresh(cx, shape.registers)?;
+    let best = Operand::reg(cx.temp_of(RegType::R)?);
+    for (code, offset) in &shape.parts {
+        let mods = [
+            Field::TM_SHAPE.is(*code),
+            Field::TM_NUM.is(shape.repetitions),
+            Field::TM_STAT.is(statistic),
+            Field::TM_TYPE.is(kind),
+            Field::TM_NAN.is(instruction.has(Word::NaN)),
+        ];
+        cx.emit(Sass::LDTM_STAT, &mods, &[(D2, best), (D, to), (UBase, at), (Offset, *offset)])?;
+    }
+    fragment::deliver(cx, operands::operand(instruction, 0)?, ScalarType::B32, &words)?;
+    fragment::deliver(cx, operands::operand(instruction, 1)?, ty, &[best])
 }
 
 /// `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], {…}{, apart};`

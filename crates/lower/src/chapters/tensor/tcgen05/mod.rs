@@ -33,7 +33,7 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
         () if instruction.has(Word::Dealloc) => allocation::give_back(cx, instruction),
         () if instruction.has(Word::RelinquishAllocPermit) => allocation::relinquish(cx, instruction),
         () if instruction.has(Word::Mma) => mma::lower(cx, instruction),
-        () if instruction.has(Word::Ld) && !instruction.has(Word::Red) => access::load(cx, instruction),
+        () if instruction.has(Word::Ld) => access::load(cx, instruction),
         () if instruction.has(Word::St) => access::store(cx, instruction),
         () if instruction.has(Word::WaitLd) => access::wait_for_loads(cx),
         () if instruction.has(Word::WaitSt) => access::wait_for_stores(cx),
