@@ -27,7 +27,9 @@ fn in_block(checked: &Checked<'_>, block: usize, found: &mut Vec<Finding>) {
     for at in lines {
         let line = &program.lines[at as usize];
         for wait in &line.touches.waits {
-            for unit in taken.iter_mut().filter(|unit| matches!(unit, Some((_, Some(set), _)) if *set == wait.scoreboard)) {
+            for unit in
+                taken.iter_mut().filter(|unit| matches!(unit, Some((_, Some(set), _)) if *set == wait.scoreboard))
+            {
                 *unit = None;
             }
         }

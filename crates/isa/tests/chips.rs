@@ -44,7 +44,7 @@ fn paces_of_slow_units() {
         assert_eq!(pace("DMMA.8x8x4 R0, R2, R4, R0", arch), Some((Unit::Fp64, 584)), "{arch}");
         for text in NARROW {
             let paced = arch == Arch::Sm103 && text.starts_with("MUFU");
-            assert_eq!(pace(text, arch), paced.then_some((Unit::Xu, 8)), "{text} on {arch}");
+            assert_eq!(pace(text, arch), paced.then_some((Unit::Xu, 4)), "{text} on {arch}");
         }
         let product = match arch {
             Arch::Sm103 => 64,

@@ -97,8 +97,17 @@ pub(crate) enum Flow {
         /// Forget it afterwards.
         clear: bool,
     },
-    /// `BMOV` of a register to a convergence barrier.
+    /// `BMOV` of a register or a constant to a convergence barrier.
     WriteConvergence(u8, Src),
+    /// `BMOV` of a convergence barrier to another one.
+    MoveConvergence {
+        /// The one that is written.
+        to: u8,
+        /// The one that is read.
+        from: u8,
+        /// Forget that one afterwards.
+        clear: bool,
+    },
     /// `BMOV` of the active threads to a convergence barrier.
     SaveActive(u8),
     /// `BMOV.PQUAD MACTIVE`: the other lanes of the quads execute too, until `BMOV MACTIVE`.

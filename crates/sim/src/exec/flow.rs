@@ -149,7 +149,10 @@ fn barrier_move(inst: &Inst) -> Result<Flow, Unsupported> {
             false => Ok(Flow::OwnThreads),
             true => Ok(Flow::WholeQuads),
         },
-        (Value::Reg(RegFile::B, to @ 0..16), Value::Reg(RegFile::R, _)) => {
+        (Value::Reg(RegFile::B, to @ 0..16), Value::Reg(RegFile::B, from @ 0..16)) => {
+            Ok(Flow::MoveConvergence { to: to as u8, from: from as u8, clear: inst.get(Field::CLEAR) })
+        }
+        (Value::Reg(RegFile::B, to @ 0..16), Value::Reg(RegFile::R, _) | Value::Imm(_)) => {
             Ok(Flow::WriteConvergence(to as u8, Src::of(inst, Role::A)))
         }
         (Value::Reg(RegFile::R, _), Value::Reg(RegFile::B, from @ 0..16)) => {

@@ -81,6 +81,7 @@ impl Warp {
             | Flow::Break(..)
             | Flow::ReadConvergence { .. }
             | Flow::WriteConvergence(..)
+            | Flow::MoveConvergence { .. }
             | Flow::SaveActive(_)
             | Flow::WholeQuads
             | Flow::OwnThreads => {
@@ -125,6 +126,15 @@ impl Warp {
                 let value = from.bits(&self.state);
                 for lane in self.state.active_lanes() {
                     self.threads.set_convergence(barrier, value[lane], 1 << lane);
+                }
+            }
+            Flow::MoveConvergence { to, from, clear } => {
+                let value: [Mask; 32] = std::array::from_fn(|lane| self.threads.convergence(from, lane));
+                if clear {
+                    self.threads.set_convergence(from, 0, active);
+                }
+                for lane in self.state.active_lanes() {
+                    self.threads.set_convergence(to, value[lane], 1 << lane);
                 }
             }
             Flow::SaveActive(barrier) => self.threads.set_convergence(barrier, group, active),
