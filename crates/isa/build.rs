@@ -22,6 +22,8 @@ mod parse;
 mod pool;
 #[path = "build/special.rs"]
 mod special;
+#[path = "build/queues.rs"]
+mod queues;
 #[path = "build/stalls.rs"]
 mod stalls;
 #[path = "build/tables.rs"]
@@ -80,6 +82,7 @@ fn latencies(spec: &model::Spec, folder: &Path, out: &Path) -> Result<(), String
     write("latency_class.rs", latency::class_names(&classes))?;
     write("latency_classes.rs", latency::classes(spec, &classes, &groups)?)?;
     write("latency_stalls.rs", stalls::table(spec, &read("stalls.tsv")?, &classes)?)?;
+    write("latency_queues.rs", queues::table(spec, &read("queues.tsv")?, &classes)?)?;
     write("latency_matrix.rs", matrix::table(spec, &products, &distances.earlier)?)?;
     write("latency_tables.rs", distances.write()?)
 }

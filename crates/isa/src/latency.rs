@@ -35,7 +35,7 @@ pub fn holds_uniform(inst: &Inst) -> bool {
 
 /// Instructions of one queue finish in the order of issue: a wait for the later one covers the earlier.
 pub fn queue(inst: &Inst, arch: Arch) -> Option<Queue> {
-    class::queue_of(inst, is_variable(inst, arch))
+    class::queue_of(inst.opcode, is_variable(inst, arch))
 }
 
 /// An instruction as the tables see it: what they ask of it, worked out once for all its registers.

@@ -102,6 +102,8 @@ struct Release {
     scoreboards: [Option<(usize, u64)>; 2],
     /// An order that says so, and the place in it.
     order: Option<(usize, u64)>,
+    /// The next barrier of the block says so: how many there have been.
+    barrier: Option<u64>,
 }
 
 /// How far back a wait that leaves some instructions pending may look: it says how many in 6 bits.
@@ -140,6 +142,8 @@ pub(crate) struct Hazards {
     scoreboards: [Scoreboard; SCOREBOARDS],
     /// Instructions that entered each order, and how many are known to be done.
     orders: [(u64, u64); Order::COUNT],
+    /// Barriers of the block.
+    barriers: u64,
 }
 
 /// An instruction that is about to issue.
@@ -166,7 +170,8 @@ impl Hazards {
             writes: vec![None; Register::COUNT],
             reads: vec![None; Register::COUNT],
             scoreboards: Default::default(),
-            orders: Default::default(),
+            orders: [(0, 0); Order::COUNT],
+            barriers: 0,
         }
     }
 
@@ -226,6 +231,7 @@ impl Hazards {
         let is_done = |&(at, place): &(usize, u64)| self.scoreboards[at].done >= place;
         release.scoreboards.iter().flatten().any(is_done)
             || release.order.is_some_and(|(order, place)| self.orders[order].1 >= place)
+            || release.barrier.is_some_and(|barriers| self.barriers > barriers)
     }
 
     fn check_reads<'p>(&self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
@@ -315,10 +321,7 @@ impl Hazards {
         if issue.active == 0 {
             return;
         }
-        if let Some(order) = touches.completes {
-            let (entered, done) = &mut self.orders[order.index()];
-            *done = *entered;
-        }
+        self.barriers += u64::from(touches.is_barrier);
         for touch in &touches.reads {
             let event = self.event(issue, touch);
             put_read(&mut self.reads[touch.register.index()], event);
@@ -337,10 +340,12 @@ impl Hazards {
             let place = |at: usize| (at, self.scoreboards[at].set);
             let is_product = held.order == Some(Order::Products);
             let first = if is_product { Some(self.product_place(issue)) } else { counted.map(place) };
-            Release {
-                scoreboards: [first, other.map(place)],
-                order: held.order.map(|order| (order.index(), self.orders[order.index()].0)),
-            }
+            // What ends an order that the instruction has no place in is still to come.
+            let touches = &issue.watch.touches;
+            let is_in = |order: Order| [touches.results, touches.sources].contains(&Some(order));
+            let end = |order: Order| (order.index(), self.orders[order.index()].0 + u64::from(!is_in(order)));
+            let barrier = held.ends_at_barrier.then_some(self.barriers);
+            Release { scoreboards: [first, other.map(place)], order: held.order.map(end), barrier }
         });
         Event { pc: issue.pc, cycle: issue.cycle, mask: issue.active, slot: touch.slot, release }
     }
