@@ -265,13 +265,7 @@ pub fn stall_after(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
 /// The same by opcodes; of the next instruction also whether it [`is_plain_arithmetic`].
 pub fn stall_between(opcode: Opcode, next: Option<(Opcode, bool)>, arch: Arch) -> u8 {
     match next {
-        Some((next, plain)) if opcode == Opcode::BAR && arch >= Arch::Sm70 && next != Opcode::BAR => {
-            if plain {
-                1
-            } else {
-                6
-            }
-        }
+        Some((_, true)) if opcode == Opcode::BAR && arch >= Arch::Sm80 => 1,
         _ => STALLS[arch as usize][opcode as usize],
     }
 }
