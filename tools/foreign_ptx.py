@@ -67,6 +67,8 @@ class Function:
             if self.rng.random() < 0.15:
                 self.lines.append("bar.sync 0;")
         self.lines.append("DONE:")
+        if self.number >= 80:
+            self.lines.append("cp.async.wait_all;")
         for kind, type_ in (("r", "b32"), ("d", "b64"), ("f", "b32"), ("g", "b64")):
             for at in range(self.counts[kind]):
                 self.lines.append("st.global.%s [%%ptr+%d], %%%s%d;" % (type_, self.rng.randrange(64) * 8, kind, at))

@@ -20,10 +20,10 @@ mod model;
 mod parse;
 #[path = "build/pool.rs"]
 mod pool;
-#[path = "build/special.rs"]
-mod special;
 #[path = "build/queues.rs"]
 mod queues;
+#[path = "build/special.rs"]
+mod special;
 #[path = "build/stalls.rs"]
 mod stalls;
 #[path = "build/tables.rs"]

@@ -90,6 +90,10 @@ impl Functions<'_> {
             };
             for (to, condition) in jumps.chain(back.map(|back| (back, Condition::ALWAYS))) {
                 let mut arriving = state.under(condition);
+                if self.program.lines[block.end as usize - 1].inst.opcode == Opcode::BRA {
+                    let goes_on = self.graph.blocks[to as usize].first == block.end;
+                    arriving.part(threads(&self.program.lines[block.end as usize - 1]), !goes_on);
+                }
                 if condition.is_uniform() {
                     self.forsake(to, &mut arriving);
                 }

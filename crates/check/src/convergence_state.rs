@@ -24,6 +24,10 @@ impl Threads {
         self != Threads::ALL
     }
 
+    fn are_of_two(self) -> bool {
+        self.0.iter().all(|one| one.is_known())
+    }
+
     fn excludes(self, condition: Condition) -> bool {
         self.0.iter().any(|one| one.excludes(condition))
     }
@@ -111,6 +115,20 @@ impl State {
             }
         }
         state
+    }
+
+    /// These threads jump, if they are those for which a guard and a predicate hold; the state is that of those who jump, or of the others.
+    pub(crate) fn part(&mut self, threads: Threads, jumps: bool) {
+        if !threads.are_of_two() {
+            return;
+        }
+        for barrier in 0..BARRIERS {
+            match self.held[barrier].left == threads {
+                true if jumps => self.set(barrier, Held::NOBODY),
+                true => self.held[barrier].left = Threads::ALL,
+                false => {}
+            }
+        }
     }
 
     /// These threads leave the function: whoever they are that have been taken out of a barrier, it holds none of them. What the others know.

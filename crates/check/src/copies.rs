@@ -60,13 +60,12 @@ impl Facts {
 pub(crate) fn check(checked: &Checked<'_>, roots: &[BlockId], kernels: &BTreeSet<BlockId>) -> Vec<Finding> {
     let entry = solve(checked, roots, kernels);
     let mut findings = Vec::new();
-    for ((number, block), facts) in (0..).zip(&checked.graph.blocks).zip(entry) {
+    for (block, facts) in checked.graph.blocks.iter().zip(entry) {
         let Some(mut facts) = facts else { continue };
         for at in block.first..block.end {
             let line = &checked.program.lines[at as usize];
             for wait in line.touches.waits.iter().filter(|wait| !wait.in_control) {
-                let shows = || shows_block(checked, at, block.end);
-                let reason = lapse(wait, facts, shows, || ends_behind(checked, at, number));
+                let reason = lapse(wait, facts, || shows_block(checked, at, block.end));
                 findings.extend(reason.map(|reason| checked.single(Kind::ControlWord, at, Vec::new(), reason)));
             }
             facts = facts.after(line);
@@ -75,9 +74,9 @@ pub(crate) fn check(checked: &Checked<'_>, roots: &[BlockId], kernels: &BTreeSet
     findings
 }
 
-/// What is wrong with a wait by `DEPBAR`. A program may wait for copies of which there are none, or for fewer of them than it might: what
-/// is no lapse of its own is one only where the block meets at once to see what has come.
-fn lapse(wait: &Wait, facts: Facts, shows: impl Fn() -> bool, ends_later: impl Fn() -> bool) -> Option<String> {
+/// What is wrong with a wait by `DEPBAR`. Programs that wait for all groups but one where there is only one are met in the wild; those that
+/// leave more, and have the block meet at once to see what has come, have a reason to wait.
+fn lapse(wait: &Wait, facts: Facts, shows: impl Fn() -> bool) -> Option<String> {
     let Wait { scoreboard, left, .. } = *wait;
     if scoreboard >= 6 {
         return None;
@@ -90,37 +89,9 @@ fn lapse(wait: &Wait, facts: Facts, shows: impl Fn() -> bool, ends_later: impl F
         let is_set = known >> scoreboard & 1 != 0;
         return (!is_set).then(|| format!("waits for SB{scoreboard}, which {what} on any path to here"));
     }
-    let is_idle = left > 0 && facts.groups > 0 && facts.groups <= left;
-    let is_lapse = is_idle && shows() && (left > 1 || !ends_later());
-    is_lapse.then(|| format!("waits for nothing: at most {} groups of copies are on their way here", facts.groups))
-}
-
-/// Behind the instruction all copies are waited for, on some path.
-fn ends_behind(checked: &Checked<'_>, at: LineId, block: BlockId) -> bool {
-    let waits = |line: LineId| {
-        let waits = &checked.program.lines[line as usize].touches.waits;
-        waits.iter().any(|wait| wait.scoreboard == COPIES && wait.left == 0)
-    };
-    let blocks = &checked.graph.blocks;
-    if (at + 1..blocks[block as usize].end).any(waits) {
-        return true;
-    }
-    let leaves = |block: BlockId| blocks[block as usize].ends != End::Plain;
-    let (mut seen, mut work) = (BTreeSet::new(), vec![block]);
-    while let Some(from) = work.pop() {
-        if leaves(from) {
-            // What other functions do is not looked at.
-            return true;
-        }
-        for edge in blocks[from as usize].edges.iter().filter(|edge| seen.insert(edge.to)) {
-            let to = &blocks[edge.to as usize];
-            if (to.first..to.end).any(waits) {
-                return true;
-            }
-            work.push(edge.to);
-        }
-    }
-    false
+    let is_idle = left > 1 && facts.groups > 0 && facts.groups <= left;
+    (is_idle && shows())
+        .then(|| format!("waits for nothing: at most {} groups of copies are on their way here", facts.groups))
 }
 
 /// The block meets soon after the instruction, to see what has been copied.

@@ -5,9 +5,9 @@ use crate::finding::{Finding, Kind, Missing, Place};
 use crate::graph::{BlockId, Graph};
 use crate::program::Program;
 use crate::{barrier, convergence, copies, declared, flow};
-use std::collections::BTreeSet;
 use oriole_cubin::{Cubin, Function, Refusal};
 use oriole_isa::Arch;
+use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// Why a cubin cannot be checked.

@@ -53,7 +53,13 @@ impl Pending {
     /// That of an instruction that issues now.
     pub(crate) fn new(held: &Held) -> Pending {
         let order = held.order.map(|order| order.index() as u8);
-        Pending { scoreboards: held.scoreboards, counted: held.counted, passed: 0, order, ends_at_barrier: held.ends_at_barrier }
+        Pending {
+            scoreboards: held.scoreboards,
+            counted: held.counted,
+            passed: 0,
+            order,
+            ends_at_barrier: held.ends_at_barrier,
+        }
     }
 
     /// What both paths promise.

@@ -1,7 +1,7 @@
 //! Where control goes after an instruction.
 
 use crate::indirect;
-use crate::program::{Condition, LineId, Program};
+use crate::program::{Condition, Line, LineId, Program};
 use oriole_cubin::Cubin;
 use oriole_cubin::nvinfo::number::INDIRECT_BRANCH_TARGETS;
 use oriole_isa::{BraMode, Effects, Field, Inst, Opcode, RegFile, Role, Value};
@@ -42,7 +42,7 @@ struct Notes {
     symbols: FxHashMap<LineId, Option<LineId>>,
     /// First instructions of functions.
     entries: FxHashSet<LineId>,
-    /// Instructions of a section whose address another one of it has as an immediate: where calls come back to, among others.
+    /// Instructions of a section whose address another one of it moves to a register: where calls come back to, among others.
     addresses: FxHashSet<LineId>,
 }
 
@@ -223,9 +223,14 @@ impl Notes {
     }
 }
 
-/// Instructions whose address is an immediate in their section.
+/// Instructions whose address something moves to a register in their section.
 fn addresses(program: &Program) -> FxHashSet<LineId> {
-    let operands = program.lines.iter().flat_map(|line| line.inst.operands.iter().map(move |operand| (line, operand.value)));
+    let moves = |line: &&Line| matches!(line.inst.opcode, Opcode::MOV | Opcode::IMAD | Opcode::UMOV);
+    let operands = program
+        .lines
+        .iter()
+        .filter(moves)
+        .flat_map(|line| line.inst.operands.iter().map(move |operand| (line, operand.value)));
     let immediates = operands.filter_map(|(line, value)| match value {
         Value::Imm(address) if address % 16 == 0 => program.at(line.section, address),
         _ => None,

@@ -54,7 +54,9 @@ impl fmt::Display for Slip {
             Slip::Stale { register } => {
                 write!(f, "R{register} is kept for the next instruction (.reuse), and this one overwrites it")
             }
-            Slip::Uncounted => write!(f, "the group of copies is not counted: it sets another scoreboard than SB{COPIES}, or none"),
+            Slip::Uncounted => {
+                write!(f, "the group of copies is not counted: it sets another scoreboard than SB{COPIES}, or none")
+            }
         }
     }
 }

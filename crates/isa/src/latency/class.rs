@@ -3,7 +3,7 @@
 use super::matrix;
 use super::name::LatencyClass;
 use super::table::{Earlier, Later};
-use crate::{Arch, Family, Field, Inst, Mul, Opcode, RegFile, Role, Value};
+use crate::{Arch, Family, Field, Inst, Mul, Opcode, RegFile, Role, Value, WarpsyncMode};
 
 /// Where an instruction names a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,6 +107,10 @@ fn is_hfma2_mma(inst: &Inst) -> bool {
     inst.mods.get(Field::MMA) == Some(true)
 }
 
+fn is_collective(inst: &Inst) -> bool {
+    inst.opcode == Opcode::WARPSYNC && inst.get(Field::WARPSYNC_MODE) == WarpsyncMode::COLLECTIVE
+}
+
 fn is_texture(inst: &Inst) -> bool {
     matches!(inst.opcode.info().family, Family::Texture | Family::Surface)
 }
@@ -181,8 +185,8 @@ fn general_reader(inst: &Inst, group: Group, index: u8, register: u8) -> Later {
         (Group::Memory, _) if is_texture(inst) || inst.opcode == Opcode::STTM => Later::Sfu,
         (Group::Memory, Role::Base) if inst.opcode == Opcode::LDC => Later::LdcIndex,
         (Group::Memory, Role::Base) => Later::Addr,
-        // Of the branches only WARPSYNC reads its register late.
-        (Group::Branch, _) if inst.opcode == Opcode::WARPSYNC => Later::Warpsync,
+        // Of the branches only WARPSYNC.COLLECTIVE reads its register late.
+        (Group::Branch, _) if is_collective(inst) => Later::Warpsync,
         _ => group.classes().source,
     }
 }
