@@ -61,11 +61,9 @@ impl fmt::Display for Slip {
     }
 }
 
-/// [`latency::stall_after`] as the control word says it: a count of 0 stands for a long stall, and a call under a guard, which ptxas
-/// writes in place of a jump, waits for nothing.
+/// [`latency::stall_after`], but that a call under a guard, which ptxas writes in place of a jump, waits for nothing.
 fn own_stall(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
     match latency::stall_after(inst, next, arch) {
-        0 => Control::NONE.cycles(),
         _ if inst.opcode == Opcode::CALL && inst.guard != Guard::ALWAYS => 1,
         stall => stall,
     }
