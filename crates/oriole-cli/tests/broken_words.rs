@@ -209,7 +209,7 @@ fn control_flow_waits_by_itself() {
         (Arch::Sm80, 80, alone(("DEPBAR.LE SB0, 0x0", "4")), 0, ("DEPBAR.LE SB0, 0x0", "3")),
         (Arch::Sm75, 75, alone(("MEMBAR.SC.GPU", "5")), 0, ("MEMBAR.SC.GPU", "4")),
         (Arch::Sm80, 80, alone(("MEMBAR.SC.GPU", "6")), 0, ("MEMBAR.SC.GPU", "5")),
-        (Arch::Sm100, 100, alone(("WARPSYNC 0xffffffff", "5")), 0, ("WARPSYNC 0xffffffff", "4")),
+        (Arch::Sm100, 100, alone(("WARPSYNC.ALL", "5")), 0, ("WARPSYNC.ALL", "4")),
         (Arch::Sm75, 75, alone(("BAR.SYNC 0x0", "5")), 0, ("BAR.SYNC 0x0", "4")),
         (Arch::Sm90, 90, alone(("BAR.SYNC.DEFER_BLOCKING 0x0", "6")), 0, ("BAR.SYNC.DEFER_BLOCKING 0x0", "5")),
         (Arch::Sm80, 80, vec![("BSSY B0, -> 2", "1"), ("BSYNC B0", "5"), EXIT], 1, ("BSYNC B0", "4")),
@@ -246,7 +246,7 @@ fn a_register_that_is_read_too_early_has_its_old_value() {
     let load = |wait| {
         let mut lines = BUFFER.to_vec();
         lines.extend([
-            ("IMAD.MOV.U32 R4, RZ, RZ, 0x1", "5"),
+            ("IMAD.MOV.U32 R4, RZ, RZ, 0x1", "12"),
             ("LDG.E R4, [R2.64]", "2:W0"),
             ("STG.E [R2.64+0x100], R4", wait),
             EXIT,
