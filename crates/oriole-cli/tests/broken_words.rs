@@ -216,7 +216,7 @@ fn control_flow_waits_by_itself() {
         (
             Arch::Sm90,
             90,
-            vec![("BSSY B0, -> 3", "1"), ("@P0 BREAK B0", "5"), ("@!P0 BSYNC B0", "5"), EXIT],
+            vec![("BSSY B0, -> 4", "1"), ("@P0 BREAK B0", "5"), ("@P0 BRA -> 4", "5"), ("BSYNC B0", "5"), EXIT],
             1,
             ("@P0 BREAK B0", "4"),
         ),
