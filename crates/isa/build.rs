@@ -22,6 +22,8 @@ mod pace;
 mod parse;
 #[path = "build/pool.rs"]
 mod pool;
+#[path = "build/queues.rs"]
+mod queues;
 #[path = "build/special.rs"]
 mod special;
 #[path = "build/stalls.rs"]
@@ -83,6 +85,7 @@ fn latencies(spec: &model::Spec, folder: &Path, out: &Path) -> Result<(), String
     write("latency_classes.rs", latency::classes(spec, &classes, &groups)?)?;
     write("latency_stalls.rs", stalls::table(spec, &read("stalls.tsv")?, &classes)?)?;
     write("latency_pace.rs", pace::table(spec, &read("pace.tsv")?)?)?;
+    write("latency_queues.rs", queues::table(spec, &read("queues.tsv")?, &classes)?)?;
     write("latency_matrix.rs", matrix::table(spec, &products, &distances.earlier)?)?;
     write("latency_tables.rs", distances.write()?)
 }

@@ -63,10 +63,12 @@ fn main() {
                 if let Missing::Cycles { passed, needed, row: Some(row) } = &finding.missing {
                     let kind = finding.kind.name();
                     println!(
-                        "ROW\t{kind}\t{:?}\t{}\t{}\t{passed}\t{needed}\t{name}",
+                        "ROW\t{kind}\t{:?}\t{}\t{}\t{passed}\t{needed}\t{}\t{}\t{name}",
                         row.file,
                         row.first.name(),
-                        row.second.name()
+                        row.second.name(),
+                        report.arch,
+                        finding.path.len(),
                     );
                 }
             }

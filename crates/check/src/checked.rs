@@ -10,7 +10,7 @@ use crate::step::{Lapse, Machine};
 use oriole_cubin::{Cubin, Function};
 use oriole_isa::access::Register;
 use oriole_isa::latency::{self, Row};
-use oriole_isa::{Arch, control_fault};
+use oriole_isa::{Arch, Slip, control_fault};
 use std::collections::BTreeMap;
 
 /// The index of `R1`, the stack pointer: functions that do not need it load it, and never wait.
@@ -169,7 +169,17 @@ impl<'p> Checked<'p> {
             let fault = control_fault(&at.inst, program.arch).filter(|_| at.unknown.is_none())?;
             Some(self.single(Kind::ControlWord, line, Vec::new(), fault.to_string()))
         });
-        forbidden.collect()
+        forbidden.chain(self.slips()).collect()
+    }
+
+    /// Instructions with control words that do not do for them.
+    fn slips(&self) -> impl Iterator<Item = Finding> {
+        self.reached().filter_map(|line| {
+            let inst = |line: LineId| &self.program.lines[line as usize].inst;
+            let next = self.program.next(line).map(inst);
+            let slip = Slip::of(inst(line), next, self.program.arch)?;
+            Some(self.single(Kind::ControlWord, line, Vec::new(), slip.to_string()))
+        })
     }
 
     /// A finding about one instruction.

@@ -6,7 +6,7 @@
 //! one has been taken out of all that were set after it. `docs/convergence.md` says why this is enough.
 
 use crate::checked::Checked;
-use crate::convergence_state::{BARRIERS, Held, State, conditions};
+use crate::convergence_state::{BARRIERS, Held, State, threads};
 use crate::finding::{Finding, Kind};
 use crate::graph::{Block, BlockId, EdgeKind, End, Graph};
 use crate::program::{Condition, Line, LineId, Program};
@@ -89,7 +89,14 @@ impl Functions<'_> {
                 End::Plain | End::Return => None,
             };
             for (to, condition) in jumps.chain(back.map(|back| (back, Condition::ALWAYS))) {
-                let arriving = state.under(condition);
+                let mut arriving = state.under(condition);
+                if self.program.lines[block.end as usize - 1].inst.opcode == Opcode::BRA {
+                    let goes_on = self.graph.blocks[to as usize].first == block.end;
+                    arriving.part(threads(&self.program.lines[block.end as usize - 1]), !goes_on);
+                }
+                if condition.is_uniform() {
+                    self.forsake(to, &mut arriving);
+                }
                 let grown = match entry.get_mut(&to) {
                     Some(known) => known.join(&arriving),
                     None => {
@@ -103,6 +110,30 @@ impl Functions<'_> {
             }
         }
         entry
+    }
+
+    /// The whole warp goes to a block together: where nobody waits any more at a barrier, it holds nobody.
+    fn forsake(&self, to: BlockId, state: &mut State) {
+        for barrier in 0..BARRIERS {
+            if state.held[barrier].holds() && !self.is_used_behind(to, barrier) {
+                state.set(barrier, Held::NOBODY);
+            }
+        }
+    }
+
+    /// Some way from the start of a block comes to a `BSYNC` or `BREAK` of the barrier as it is there.
+    fn is_used_behind(&self, start: BlockId, barrier: usize) -> bool {
+        let (mut seen, mut work) = (BTreeSet::from([start]), vec![start]);
+        while let Some(at) = work.pop() {
+            let block = &self.graph.blocks[at as usize];
+            let insts = (block.first..block.end).map(|line| &self.program.lines[line as usize].inst);
+            match insts.filter(|inst| self::barrier(inst, Role::Bar) == Some(barrier)).map(|inst| inst.opcode).next() {
+                Some(Opcode::BSSY) => {}
+                Some(_) => return true,
+                None => work.extend(self.graph.next_ids(block).filter(|next| seen.insert(*next))),
+            }
+        }
+        false
     }
 
     /// Through a block; `report` is told what is wrong in it.
@@ -129,7 +160,8 @@ impl Functions<'_> {
                 }
             }
             End::Return => {
-                for barrier in (0..BARRIERS).filter(|barrier| state.held[*barrier].holds()) {
+                let leaving = state.returned(threads(&self.program.lines[last as usize]));
+                for barrier in (0..BARRIERS).filter(|barrier| leaving[*barrier].holds()) {
                     report(last, format!("B{barrier} holds threads of the function that returns"));
                 }
             }
@@ -176,7 +208,7 @@ fn leave(line: &Line, barrier: usize, state: &mut State, report: &mut impl FnMut
             report(format!("waits at B{barrier} while B{other}, which was set after it, still holds the thread"));
         }
     }
-    state.leave(barrier, conditions(line));
+    state.leave(barrier, threads(line));
 }
 
 fn barrier_move(line: &Line, state: &mut State) {

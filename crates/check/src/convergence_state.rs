@@ -9,23 +9,51 @@ pub(crate) const BARRIERS: usize = 16;
 /// `[R1 + n]` among the places that values of barriers are kept in: behind the registers.
 const STACK: i64 = 1 << 16;
 
+/// Which threads do something: those for which both hold, of guard and predicate operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Threads([Condition; 2]);
+
+impl Threads {
+    const ALL: Threads = Threads([Condition::ALWAYS; 2]);
+
+    fn one(condition: Condition) -> Threads {
+        Threads([condition, Condition::ALWAYS])
+    }
+
+    fn are_some(self) -> bool {
+        self != Threads::ALL
+    }
+
+    fn are_of_two(self) -> bool {
+        self.0.iter().all(|one| one.is_known())
+    }
+
+    fn excludes(self, condition: Condition) -> bool {
+        self.0.iter().any(|one| one.excludes(condition))
+    }
+
+    fn are_about(self, uniform: bool, number: u16) -> bool {
+        self.0.iter().any(|one| one.is_about(uniform, number))
+    }
+}
+
 /// What a barrier may hold, by the paths to a place: a bit for each possibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     may: u8,
-    /// Threads for which this holds have been taken out since.
-    left: Condition,
+    /// These threads have been taken out since.
+    left: Threads,
 }
 
 impl Held {
     /// Nobody: not set, or over.
-    pub(crate) const NOBODY: Held = Held { may: 1, left: Condition::ALWAYS };
+    pub(crate) const NOBODY: Held = Held { may: 1, left: Threads::ALL };
     /// What it held when the function was called.
-    const CALLERS: Held = Held { may: 2, left: Condition::ALWAYS };
+    const CALLERS: Held = Held { may: 2, left: Threads::ALL };
     /// This thread and others.
-    const THREADS: Held = Held { may: 4, left: Condition::ALWAYS };
+    const THREADS: Held = Held { may: 4, left: Threads::ALL };
     /// Something that was not followed; it is not judged.
-    pub(crate) const UNKNOWN: Held = Held { may: 8, left: Condition::ALWAYS };
+    pub(crate) const UNKNOWN: Held = Held { may: 8, left: Threads::ALL };
 
     /// It holds the thread on some path.
     pub(crate) fn holds(self) -> bool {
@@ -46,13 +74,13 @@ impl Held {
         if self.left == other.left {
             return Held { may: self.may | other.may, ..self };
         }
-        Held { may: self.flat().may | other.flat().may, left: Condition::ALWAYS }
+        Held { may: self.flat().may | other.flat().may, left: Threads::ALL }
     }
 
     /// Without knowing who has been taken out.
     fn flat(self) -> Held {
-        let out = if self.left.is_known() { Held::NOBODY.may } else { 0 };
-        Held { may: self.may | out, left: Condition::ALWAYS }
+        let out = if self.left.are_some() { Held::NOBODY.may } else { 0 };
+        Held { may: self.may | out, left: Threads::ALL }
     }
 }
 
@@ -80,13 +108,37 @@ impl State {
         let mut state = self.clone();
         for barrier in 0..BARRIERS {
             let left = state.held[barrier].left;
-            if left.is_known() && left == condition {
+            if left.are_some() && left == Threads::one(condition) {
                 state.set(barrier, Held::NOBODY);
             } else if left.excludes(condition) {
-                state.held[barrier].left = Condition::ALWAYS;
+                state.held[barrier].left = Threads::ALL;
             }
         }
         state
+    }
+
+    /// These threads jump, if they are those for which a guard and a predicate hold; the state is that of those who jump, or of the others.
+    pub(crate) fn part(&mut self, threads: Threads, jumps: bool) {
+        if !threads.are_of_two() {
+            return;
+        }
+        for barrier in 0..BARRIERS {
+            match self.held[barrier].left == threads {
+                true if jumps => self.set(barrier, Held::NOBODY),
+                true => self.held[barrier].left = Threads::ALL,
+                false => {}
+            }
+        }
+    }
+
+    /// These threads leave the function: whoever they are that have been taken out of a barrier, it holds none of them. What the others know.
+    pub(crate) fn returned(&mut self, threads: Threads) -> [Held; BARRIERS] {
+        let before = self.held;
+        for held in self.held.iter_mut().filter(|held| held.left.are_some() && held.left == threads) {
+            held.left = Threads::ALL;
+        }
+        let leaves = |held: Held| if held.left.are_some() && held.left == threads { Held::NOBODY } else { held };
+        before.map(leaves)
     }
 
     /// Add what another path brings; whether that is new.
@@ -124,13 +176,15 @@ impl State {
         }
     }
 
-    /// The thread leaves the barrier, if the condition holds; `None`: if something holds that is not known.
-    pub(crate) fn leave(&mut self, barrier: usize, condition: Option<Condition>) {
+    /// These threads leave the barrier.
+    pub(crate) fn leave(&mut self, barrier: usize, threads: Threads) {
         let held = self.held[barrier];
-        match condition {
-            Some(condition) if !condition.is_known() => self.set(barrier, Held::NOBODY),
-            Some(condition) if !held.left.is_known() => self.held[barrier].left = condition,
-            _ => self.held[barrier].may |= Held::NOBODY.may,
+        if !threads.are_some() {
+            self.set(barrier, Held::NOBODY);
+        } else if !held.left.are_some() {
+            self.held[barrier].left = threads;
+        } else {
+            self.held[barrier].may |= Held::NOBODY.may;
         }
     }
 
@@ -179,14 +233,14 @@ impl State {
 
     /// A predicate changes: who has been taken out under it is not known any more.
     fn forget(&mut self, uniform: bool, number: u16) {
-        let about = |held: &&mut Held| held.left.is_about(uniform, number);
+        let about = |held: &&mut Held| held.left.are_about(uniform, number);
         let notes = self.notes.iter_mut().map(|(_, held)| held);
         self.held.iter_mut().chain(notes).filter(about).for_each(|held| *held = held.flat());
     }
 }
 
-/// The condition under which a `BSYNC` or `BREAK` does something; `None`: two at once.
-pub(crate) fn conditions(line: &Line) -> Option<Condition> {
+/// The threads for which a `BSYNC`, `BREAK` or `RET` does something.
+pub(crate) fn threads(line: &Line) -> Threads {
     let inst = &line.inst;
     let predicate = inst.opcode.position(Role::PA).and_then(|at| inst.operands.get(at));
     let predicate = match predicate.map(|operand| (operand.value, operand.flags)) {
@@ -195,10 +249,9 @@ pub(crate) fn conditions(line: &Line) -> Option<Condition> {
         }
         _ => Condition::ALWAYS,
     };
-    match (line.guard.is_known(), predicate.is_known()) {
-        (true, true) => None,
-        (true, false) => Some(line.guard),
-        (false, _) => Some(predicate),
+    match line.guard.is_known() {
+        true => Threads([line.guard, predicate]),
+        false => Threads::one(predicate),
     }
 }
 

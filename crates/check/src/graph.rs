@@ -102,12 +102,17 @@ impl Graph {
 
     /// The blocks that may come next in the same function: where a call comes back to, rather than what it calls.
     pub(crate) fn nexts(&self, block: &Block) -> impl Iterator<Item = &Block> {
+        self.next_ids(block).map(|next| &self.blocks[next as usize])
+    }
+
+    /// The numbers of [`Graph::nexts`].
+    pub(crate) fn next_ids(&self, block: &Block) -> impl Iterator<Item = BlockId> + use<> {
         let back = match block.ends {
             End::Call { back, .. } => back,
             End::Plain | End::Return => None,
         };
         let jumps = block.edges.iter().filter(|edge| edge.kind != EdgeKind::Call).map(|edge| edge.to);
-        jumps.chain(back).map(|next| &self.blocks[next as usize])
+        jumps.chain(back).collect::<SmallVec<[BlockId; 3]>>().into_iter()
     }
 
     /// Which returns belong to which calls: those that the callee reaches without leaving the function.

@@ -11,6 +11,7 @@ mod barrier;
 mod checked;
 mod convergence;
 mod convergence_state;
+mod copies;
 mod declared;
 mod finding;
 mod flow;

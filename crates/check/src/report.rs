@@ -4,9 +4,10 @@ use crate::checked::Checked;
 use crate::finding::{Finding, Kind, Missing, Place};
 use crate::graph::{BlockId, Graph};
 use crate::program::Program;
-use crate::{barrier, convergence, declared, flow, pace};
+use crate::{barrier, convergence, copies, declared, flow, pace};
 use oriole_cubin::{Cubin, Function, Refusal};
 use oriole_isa::Arch;
+use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// Why a cubin cannot be checked.
@@ -53,6 +54,7 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
     let graph = Graph::new(&program, cubin);
     let start = |f: &&Function| graph.block_at(program.at_file_section(f.section, f.offset)?);
     let roots: Vec<BlockId> = functions.iter().filter_map(start).collect();
+    let kernels: BTreeSet<BlockId> = cubin.functions.iter().filter(|f| f.is_kernel).filter_map(|f| start(&f)).collect();
     let flow = flow::solve(&program, &graph, &roots);
     if flow.gave_up {
         return Err(CheckError::TooComplex);
@@ -66,6 +68,7 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
     findings.extend(declared::check(&checked, cubin));
     findings.extend(barrier::check(&checked, cubin));
     findings.extend(pace::check(&checked));
+    findings.extend(copies::check(&checked, &roots, &kernels));
     findings.extend(convergence::check(&checked, &graph, &roots));
     findings.sort_by(|a, b| (&a.later, a.kind, &a.earlier).cmp(&(&b.later, b.kind, &b.earlier)));
     Ok(Report {

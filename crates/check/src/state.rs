@@ -45,13 +45,21 @@ pub(crate) struct Pending {
     passed: u8,
     /// The [`oriole_isa::access::Order`] that it is in, by index.
     pub(crate) order: Option<u8>,
+    /// [`Held::ends_at_barrier`].
+    pub(crate) ends_at_barrier: bool,
 }
 
 impl Pending {
     /// That of an instruction that issues now.
     pub(crate) fn new(held: &Held) -> Pending {
         let order = held.order.map(|order| order.index() as u8);
-        Pending { scoreboards: held.scoreboards, counted: held.counted, passed: 0, order }
+        Pending {
+            scoreboards: held.scoreboards,
+            counted: held.counted,
+            passed: 0,
+            order,
+            ends_at_barrier: held.ends_at_barrier,
+        }
     }
 
     /// What both paths promise.
@@ -62,6 +70,7 @@ impl Pending {
             counted: self.counted.filter(|_| same),
             passed: if same { self.passed.min(other.passed) } else { 0 },
             order: self.order.filter(|_| self.order == other.order),
+            ends_at_barrier: self.ends_at_barrier && other.ends_at_barrier,
         }
     }
 }

@@ -167,9 +167,9 @@ impl<'p> Machine<'p> {
 
     /// Remembers what the instruction reads and writes.
     fn record(&mut self, at: LineId, line: &Line) {
-        if let Some(order) = line.touches.completes {
-            let order = Some(order.index() as u8);
-            self.work += self.events.retain(|event| event.pending.is_none_or(|pending| pending.order != order)) as u64;
+        if line.touches.is_barrier {
+            self.work +=
+                self.events.retain(|event| event.pending.is_none_or(|pending| !pending.ends_at_barrier)) as u64;
         }
         let event = |touch: &Touch, is_write: bool, issued: i32| Event {
             register: touch.register.index() as u16,
@@ -224,7 +224,7 @@ pub(crate) fn cycles_between(
 ) -> u8 {
     match (is_write, writes) {
         (true, false) => latency::raw(earlier, place, later, slot, arch),
-        (true, true) => latency::waw(earlier, place, later, arch),
+        (true, true) => latency::waw_at_least(earlier, place, later, arch),
         (false, _) => latency::war(earlier, place, later, arch),
     }
 }

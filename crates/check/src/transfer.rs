@@ -1,7 +1,7 @@
 //! Where control goes after an instruction.
 
 use crate::indirect;
-use crate::program::{Condition, LineId, Program};
+use crate::program::{Condition, Line, LineId, Program};
 use oriole_cubin::Cubin;
 use oriole_cubin::nvinfo::number::INDIRECT_BRANCH_TARGETS;
 use oriole_isa::{BraMode, Effects, Field, Inst, Opcode, RegFile, Role, Value};
@@ -40,6 +40,10 @@ struct Notes {
     tables: FxHashMap<LineId, Vec<LineId>>,
     /// What relocations put into instructions; `None` where it is no code of the file.
     symbols: FxHashMap<LineId, Option<LineId>>,
+    /// First instructions of functions.
+    entries: FxHashSet<LineId>,
+    /// Instructions of a section whose address another one of it moves to a register: where calls come back to, among others.
+    addresses: FxHashSet<LineId>,
 }
 
 impl<'p> Transfers<'p> {
@@ -108,12 +112,18 @@ impl<'p> Transfers<'p> {
             Opcode::EXIT | Opcode::KILL | Opcode::BPT => {}
             Opcode::RET => transfer.returns = true,
             Opcode::CALL => {
-                transfer.calls = true;
                 let callee = match notes.symbols.get(&at) {
                     Some(named) => *named,
                     None if has_base(&line.inst) => None,
-                    None => self.label(at).or_else(|| self.lost(at)),
+                    None => match self.label(at).or_else(|| self.lost(at)) {
+                        Some(target) if !notes.comes_back(program, target, next) => {
+                            transfer.targets.push((target, taken));
+                            return transfer;
+                        }
+                        target => target,
+                    },
                 };
+                transfer.calls = true;
                 transfer.callees.extend(callee);
                 transfer.back = next;
             }
@@ -189,7 +199,9 @@ fn conditions(inst: &Inst, guard: Condition) -> (Condition, Option<Condition>) {
 
 impl Notes {
     fn new(program: &Program, cubin: &Cubin) -> Self {
-        let mut notes = Notes { tables: branch_tables(program, cubin), symbols: FxHashMap::default() };
+        let entries = cubin.functions.iter().filter_map(|f| program.at_file_section(f.section, f.offset)).collect();
+        let (tables, addresses) = (branch_tables(program, cubin), addresses(program));
+        let mut notes = Notes { tables, symbols: FxHashMap::default(), entries, addresses };
         for relocation in &cubin.relocations {
             let Some(line) = program.at_file_section(relocation.section, relocation.offset & !15) else { continue };
             let Some(symbol) = cubin.symbols.get(relocation.symbol) else { continue };
@@ -198,6 +210,32 @@ impl Notes {
         }
         notes
     }
+
+    /// The call of `target` may come back to `next`. A call only jumps: who wants to be come back to has put the address into a register
+    /// before. ptxas calls labels of the function itself where it could as well jump to them.
+    fn comes_back(&self, program: &Program, target: LineId, next: Option<LineId>) -> bool {
+        let is_same_section = |next: LineId| {
+            let section = |line: LineId| program.lines[line as usize].section;
+            section(next) == section(target)
+        };
+        self.entries.contains(&target)
+            || next.is_none_or(|next| self.addresses.contains(&next) || !is_same_section(next))
+    }
+}
+
+/// Instructions whose address something moves to a register in their section.
+fn addresses(program: &Program) -> FxHashSet<LineId> {
+    let moves = |line: &&Line| matches!(line.inst.opcode, Opcode::MOV | Opcode::IMAD | Opcode::UMOV);
+    let operands = program
+        .lines
+        .iter()
+        .filter(moves)
+        .flat_map(|line| line.inst.operands.iter().map(move |operand| (line, operand.value)));
+    let immediates = operands.filter_map(|(line, value)| match value {
+        Value::Imm(address) if address % 16 == 0 => program.at(line.section, address),
+        _ => None,
+    });
+    immediates.collect()
 }
 
 /// Targets of jumps by register, which `.nv.info` lists: offset of the instruction, a zero, how many, offsets.

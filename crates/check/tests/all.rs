@@ -3,4 +3,5 @@
 mod assembled;
 mod convergence;
 mod paths;
+mod ptxas_code;
 mod timeline;

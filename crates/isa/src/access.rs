@@ -3,7 +3,7 @@
 //! The strict simulator and the static checker judge control words by these facts. Source: what ptxas's
 //! code relies on (`docs/isa/latency.md`; `docs/sources.md`, Latencies).
 
-use crate::latency::{self, Queue, Slot};
+use crate::latency::{self, LatencyClass, Queue, Slot};
 use crate::{Arch, Field, FieldId, Inst, Opcode, Pipe, RegFile, Role, Value, Warpgroup};
 use smallvec::SmallVec;
 use std::fmt;
@@ -78,11 +78,13 @@ pub enum Order {
     MemorySources,
     /// Products of a warpgroup.
     Products,
+    /// Reading the sources, of asynchronous copies, as their groups end.
+    CopySources,
 }
 
 impl Order {
     /// How many there are.
-    pub const COUNT: usize = 2 * Queue::COUNT + 2;
+    pub const COUNT: usize = 2 * Queue::COUNT + 3;
 
     /// A number below [`Order::COUNT`] of its own.
     pub fn index(self) -> usize {
@@ -91,6 +93,7 @@ impl Order {
             Order::Sources(queue) => Queue::COUNT + queue as usize,
             Order::MemorySources => 2 * Queue::COUNT,
             Order::Products => 2 * Queue::COUNT + 1,
+            Order::CopySources => 2 * Queue::COUNT + 2,
         }
     }
 }
@@ -104,6 +107,8 @@ pub struct Held {
     pub counted: Option<u8>,
     /// A later instruction of the order that is done says so too.
     pub order: Option<Order>,
+    /// So does a barrier of the block.
+    pub ends_at_barrier: bool,
 }
 
 /// One register that an instruction reads or writes.
@@ -146,8 +151,8 @@ pub struct Touches {
     pub results: Option<Order>,
     /// The order in which it reads its sources.
     pub sources: Option<Order>,
-    /// What comes before it in this order is done when the next instruction issues.
-    pub completes: Option<Order>,
+    /// The block meets at it: see [`Held::ends_at_barrier`].
+    pub is_barrier: bool,
 }
 
 impl Touches {
@@ -162,10 +167,7 @@ impl Touches {
             sets: [named(control.write_scoreboard), named(control.read_scoreboard)],
             results: latency::queue(inst, arch).map(Order::Results),
             sources: source_order(inst, arch),
-            // ptxas takes what a store reads for read when the block has met: 197 cases in its code of the kernels for
-            // sm_75; for sm_80 stores and atomics of shared memory in five of 120 random programs, and none for later
-            // targets.
-            completes: (arch <= Arch::Sm80 && inst.opcode == Opcode::BAR).then_some(Order::MemorySources),
+            is_barrier: inst.opcode == Opcode::BAR,
         };
         if is_product(inst) {
             touches.results = Some(Order::Products);
@@ -228,6 +230,7 @@ impl Touches {
                 scoreboards: mask(write) | if is_early { mask(read) } else { 0 },
                 counted: write,
                 order: self.results,
+                ends_at_barrier: false,
             });
             Touch { register, slot, held, behind: bit(self.results) | bit(self.sources) }
         } else {
@@ -235,7 +238,8 @@ impl Touches {
             let held = is_late.then(|| Held {
                 scoreboards: mask(write) | mask(read),
                 counted: read.or(write),
-                order: self.sources,
+                order: read_order(inst, self.sources),
+                ends_at_barrier: self.sources == Some(Order::MemorySources) && is_read_at_barrier(inst, arch),
             });
             // An accumulator is handed from product to product.
             let behind = if is_product_operand(inst, slot, Role::C) { bit(self.results) } else { 0 };
@@ -274,12 +278,29 @@ fn mask(scoreboard: Option<u8>) -> u8 {
 }
 
 /// Instructions of one order read their sources one after the other: the second may overwrite what
-/// the first reads, and a wait for the second covers the first. All that go to memory are one.
+/// the first reads, and a wait for the second covers the first. All that go to memory are one, but for `LDC`, which
+/// goes another way: ptxas waits for what was read before it wherever it overwrites that, and takes its scoreboard for nobody
+/// else's (docs/isa/latency.md, Orders).
 fn source_order(inst: &Inst, arch: Arch) -> Option<Order> {
     match inst.opcode.info().pipe {
-        Pipe::Memory if !latency::holds_uniform(inst) => Some(Order::MemorySources),
+        _ if inst.opcode == Opcode::UTMACMDFLUSH => Some(Order::CopySources),
+        Pipe::Memory if inst.opcode != Opcode::LDC && !latency::holds_uniform(inst) => Some(Order::MemorySources),
         _ => latency::queue(inst, arch).map(Order::Sources),
     }
+}
+
+/// The order that says when the sources have been read: its own, but for copies out of shared memory that of the ends of their groups.
+fn read_order(inst: &Inst, sources: Option<Order>) -> Option<Order> {
+    match inst.opcode {
+        Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UTMASTG | Opcode::UTMAREDG => Some(Order::CopySources),
+        _ => sources,
+    }
+}
+
+/// ptxas takes what a store reads for read when the block has met: for sm_75 of all memory (248 cases in its code of 160 modules), for sm_80 of
+/// shared memory alone, for later targets never.
+fn is_read_at_barrier(inst: &Inst, arch: Arch) -> bool {
+    arch <= Arch::Sm75 || arch == Arch::Sm80 && inst.opcode.info().latency == LatencyClass::Shared
 }
 
 /// A product of a warpgroup: its results are there when `WARPGROUP.DEPBAR` says so.

@@ -11,10 +11,10 @@ mod table;
 
 pub use class::{Queue, Slot};
 pub use name::LatencyClass;
-pub use pace::{Pace, pace};
+pub use pace::{Early, Pace, SlowUnits, pace};
 pub use table::{Earlier, LONGEST, Later};
 
-use crate::{Arch, Control, Effects, Inst, Opcode, Pipe, RegFile};
+use crate::{Arch, Control, Effects, Guard, Inst, Opcode, Pipe, RegFile};
 use class::Group;
 use table::Table;
 
@@ -37,7 +37,7 @@ pub fn holds_uniform(inst: &Inst) -> bool {
 
 /// Instructions of one queue finish in the order of issue: a wait for the later one covers the earlier.
 pub fn queue(inst: &Inst, arch: Arch) -> Option<Queue> {
-    class::queue_of(inst, is_variable(inst, arch))
+    class::queue_of(inst.opcode, is_variable(inst, arch))
 }
 
 /// An instruction as the tables see it: what they ask of it, worked out once for all its registers.
@@ -218,6 +218,14 @@ pub fn waw(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
     write.to_writes.to(Classified::new(second, arch).writer())
 }
 
+/// The same as code of ptxas has it at the least, for who judges code. A guarded `second` may come at once but behind products of matrices: ptxas
+/// has it so in 57 of 112 such pairs, whatever their classes, where it keeps others apart.
+pub fn waw_at_least(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
+    let cycles = waw(first, def, second, arch);
+    let is_product = matches!(Group::of(first), Group::Matrix | Group::Dmma);
+    if second.guard != Guard::ALWAYS && !is_product { cycles.min(1) } else { cycles }
+}
+
 /// Cycles from `reader`, which reads a register at `place`, to `writer`, which writes it. For registers that
 /// are read late this is not enough: see [`reads_late`].
 pub fn war(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> u8 {
@@ -267,13 +275,7 @@ pub fn stall_after(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
 /// The same by opcodes; of the next instruction also whether it [`is_plain_arithmetic`].
 pub fn stall_between(opcode: Opcode, next: Option<(Opcode, bool)>, arch: Arch) -> u8 {
     match next {
-        Some((next, plain)) if opcode == Opcode::BAR && arch >= Arch::Sm70 && next != Opcode::BAR => {
-            if plain {
-                1
-            } else {
-                6
-            }
-        }
+        Some((_, true)) if opcode == Opcode::BAR && arch >= Arch::Sm80 => 1,
         _ => STALLS[arch as usize][opcode as usize],
     }
 }

@@ -24,6 +24,7 @@ pub mod manual;
 mod mods;
 mod opcode;
 mod operand;
+mod slip;
 mod sm;
 pub mod special_registers;
 
@@ -42,4 +43,5 @@ pub use opcode::{
     Effects, Family, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Pipe, Role, Width, WidthRule, WidthStep,
 };
 pub use operand::{Operand, OperandFlags, RegFile, Value};
+pub use slip::{COPIES, Slip};
 pub use sm::{Bank0, ClusterBank0, KEPT_REGISTERS, SmDescription};

@@ -2,6 +2,7 @@
 
 mod assembly;
 mod batch;
+mod broken_words;
 mod cache;
 mod check;
 mod chip_pairs;

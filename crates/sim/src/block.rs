@@ -1,6 +1,7 @@
 //! A block: its warps and what they share; what a launch starts it with.
 
 use crate::block_state::BlockState;
+use crate::copies::Copies;
 use crate::flow::Flow;
 use crate::identity::{MULTIPROCESSORS, WarpIdentity};
 use crate::instruction::{Action, INSTRUCTION, Issued};
@@ -82,12 +83,13 @@ impl Entry {
             };
             quota.take(Warp::BYTES as u64)?;
             let state = State::new(machine.resources.constants.clone(), identity)?;
-            Ok(Warp::new(state, Threads::new(mask, self.pc), machine.program.strict))
+            Ok(Warp::new(state, Threads::new(mask, self.pc), machine.program))
         };
         let warps: Vec<Warp> = (0..threads.div_ceil(WARP as u32)).map(warp).collect::<Result<_, OutOfMemory>>()?;
         let live = warps.iter().map(|warp| warp.threads.alive).collect();
         let shared = zeros(self.shared_size.div_ceil(4) as usize, quota)?;
         let mut state = BlockState::new((shared, self.shared_size), rank as usize, live);
+        state.copies = machine.program.strict.then(|| Box::new(Copies::new(machine.program.old_values)));
         if self.has_tensor_book {
             open_book(&mut state.shared, rank, machine.program.arch);
         }

@@ -3,6 +3,7 @@
 use crate::access::AccessLog;
 use crate::barrier::{BarrierResult, Barriers};
 use crate::cluster_state::ClusterState;
+use crate::copies::Copies;
 use crate::effect::Env;
 use crate::lanes::{Mask, WARP};
 use crate::resources::Resources;
@@ -37,6 +38,8 @@ pub(crate) struct BlockState {
     pub(crate) retries: bool,
     /// What memory the instruction at hand touches, for those who look at each.
     pub(crate) log: Option<Box<AccessLog>>,
+    /// Under strict simulation: copies to shared memory that nobody has waited for.
+    pub(crate) copies: Option<Box<Copies>>,
 }
 
 impl BlockState {
@@ -57,6 +60,7 @@ impl BlockState {
             expired: false,
             retries: false,
             log: None,
+            copies: None,
         }
     }
 
@@ -87,6 +91,7 @@ impl BlockState {
             columns: &mut self.cluster.columns,
             is_last_try: self.expired && self.retries,
             log: self.log.as_deref_mut(),
+            copies: self.copies.as_deref_mut(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::access::{AccessLog, PhaseKind};
 use crate::barrier::BarrierResult;
+use crate::copies::Copies;
 use crate::halt::Halt;
 use crate::lanes::{Mask, WARP};
 use crate::space::{Place, Spaces};
@@ -48,6 +49,8 @@ pub(crate) struct Env<'a> {
     /// Where an instruction reports what memory it touches, before it does so; `None` if nobody wants
     /// to know.
     pub(crate) log: Option<&'a mut AccessLog>,
+    /// Under strict simulation: copies to shared memory that nobody has waited for.
+    pub(crate) copies: Option<&'a mut Copies>,
 }
 
 impl Env<'_> {

@@ -5,6 +5,7 @@ use crate::effect::Unsupported;
 use crate::exec;
 use crate::flow::Flow;
 use crate::instruction::{Action, Guard, INSTRUCTION, Op};
+use crate::slow_units;
 use crate::strict::Watch;
 use oriole_isa::{Arch, Inst, Opcode, Value};
 use std::sync::OnceLock;
@@ -25,6 +26,8 @@ pub(crate) struct Program {
     pub(crate) arch: Arch,
     /// Hazards are faults.
     pub(crate) strict: bool,
+    /// Under strict simulation, what is read too early has its old value.
+    pub(crate) old_values: bool,
     /// Sections by ascending address.
     sections: Vec<Section>,
     /// Bytes of the constant banks that code names without a register, by number; of those that are larger for one
@@ -52,7 +55,7 @@ impl Program {
         };
         let mut sections: Vec<Section> = sections.into_iter().map(section).collect();
         sections.sort_by_key(|section| section.base);
-        Program { arch, strict, sections, banks }
+        Program { arch, strict, old_values: false, sections, banks }
     }
 
     /// One section of these instructions.
@@ -62,7 +65,7 @@ impl Program {
         let words = vec![0; ops.len()];
         let ops = OnceLock::from(ops);
         let sections = vec![Section { name: "test".into(), base, words, ops }];
-        Program { arch, strict: false, sections, banks: [u64::MAX; BANKS] }
+        Program { arch, strict: false, old_values: false, sections, banks: [u64::MAX; BANKS] }
     }
 
     /// Address of the first section; 0 if there is none.
@@ -92,7 +95,11 @@ impl Program {
         section.ops.get_or_init(|| {
             let offsets = (0..).step_by(INSTRUCTION as usize);
             let op = |(&word, at): (&u128, u64)| self.compile(word, at, section.base);
-            section.words.iter().zip(offsets).map(op).collect()
+            let mut ops: Vec<Op> = section.words.iter().zip(offsets).map(op).collect();
+            if self.strict {
+                slow_units::note(&mut ops, self.arch);
+            }
+            ops
         })
     }
 

@@ -41,6 +41,9 @@ pub struct Options {
     /// Fault where a register is read before its producer's latency has passed or without the
     /// scoreboard wait that it needs.
     pub strict: bool,
+    /// With [`strict`](Options::strict): rather than fault, give what is read too early its old value, as the hardware would: registers, and
+    /// shared memory that copies have not come to.
+    pub old_values: bool,
     /// Warp instructions that one block may execute before it counts as running for ever.
     pub max_instructions: u64,
     /// How long a launch may take on the host.
@@ -64,6 +67,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             strict: false,
+            old_values: false,
             max_instructions: 1 << 40,
             timeout: None,
             cancelled: None,
@@ -217,7 +221,8 @@ impl Simulator {
             let name = section.name.strip_prefix(".text.").unwrap_or(&section.name).to_owned();
             (name, image.addresses[index], image.contents[index].clone())
         });
-        let program = Program::new(arch, options.strict, bank_sizes(cubin, &image), sections);
+        let mut program = Program::new(arch, options.strict, bank_sizes(cubin, &image), sections);
+        program.old_values = options.old_values;
         Ok(Simulator { program, cubin: cubin.clone(), image, options, objects: Objects::default() })
     }
 

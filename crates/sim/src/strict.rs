@@ -11,10 +11,12 @@
 //! wrote it only.
 
 use crate::lanes::Mask;
+use crate::old_values::Early;
 use oriole_device::Hazard;
 use oriole_isa::access::{self, GSB, Order, Register, SCOREBOARDS, Touches};
 use oriole_isa::latency::{self, SET_TO_WAIT, Slot};
-use oriole_isa::{Arch, Inst, KEPT_REGISTERS, RegFile};
+use oriole_isa::{Arch, Inst, KEPT_REGISTERS, RegFile, Slip};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// No distance of the tables is longer than this many cycles.
@@ -52,6 +54,10 @@ pub(crate) struct Watch {
     reads: Vec<Memo>,
     /// To the last writer and to the last reader.
     writes: Vec<[Memo; 2]>,
+    /// What is wrong with the control word itself, if anything.
+    slip: OnceLock<Option<Slip>>,
+    /// It comes too early for a slow unit.
+    early: Option<Box<Hazard>>,
 }
 
 impl Watch {
@@ -60,7 +66,34 @@ impl Watch {
         let touches = Touches::of(inst, arch);
         let reads = touches.reads.iter().map(|_| Memo::default()).collect();
         let writes = touches.writes.iter().map(|_| <[Memo; 2]>::default()).collect();
-        Watch { highest: touches.highest(RegFile::R), touches, reads, writes }
+        Watch { highest: touches.highest(RegFile::R), touches, reads, writes, slip: OnceLock::new(), early: None }
+    }
+
+    /// What it touches.
+    pub(crate) fn touches(&self) -> &Touches {
+        &self.touches
+    }
+
+    /// See [`crate::slow_units`].
+    pub(crate) fn early(&self) -> Option<&Hazard> {
+        self.early.as_deref()
+    }
+
+    /// It comes too early for a slow unit.
+    pub(crate) fn put_early(&mut self, hazard: Hazard) {
+        self.early = Some(Box::new(hazard));
+    }
+
+    /// What the control word of `inst` lacks by itself, if `next` stands behind it.
+    pub(crate) fn slip(&self, inst: &Inst, next: Option<&Inst>, arch: Arch) -> Option<Hazard> {
+        let slip = self.slip.get_or_init(|| Slip::of(inst, next, arch)).as_ref()?;
+        let (missing_cycles, register) = match slip {
+            Slip::Stall { passed, needed } => (u32::from(needed - passed), String::new()),
+            Slip::Stale { register } => (0, format!("R{register}")),
+            Slip::Uncounted => (0, "shared memory".to_owned()),
+        };
+        let earlier = inst.display(arch).to_string();
+        Some(Hazard { kind: "control word", register, earlier, missing_cycles, remedy: slip.to_string() })
     }
 
     /// The registers that it reads.
@@ -102,6 +135,8 @@ struct Release {
     scoreboards: [Option<(usize, u64)>; 2],
     /// An order that says so, and the place in it.
     order: Option<(usize, u64)>,
+    /// The next barrier of the block says so: how many there have been.
+    barrier: Option<u64>,
 }
 
 /// How far back a wait that leaves some instructions pending may look: it says how many in 6 bits.
@@ -140,6 +175,10 @@ pub(crate) struct Hazards {
     scoreboards: [Scoreboard; SCOREBOARDS],
     /// Instructions that entered each order, and how many are known to be done.
     orders: [(u64, u64); Order::COUNT],
+    /// Barriers of the block.
+    barriers: u64,
+    /// What the instruction at hand does too early, if that is no fault.
+    early: Option<Vec<Early>>,
 }
 
 /// An instruction that is about to issue.
@@ -160,13 +199,16 @@ pub(crate) struct Issue<'i> {
 
 impl Hazards {
     /// A warp that has executed nothing.
-    pub(crate) fn new(arch: Arch) -> Self {
+    /// `old_values`: what is too early is noted, and is no fault.
+    pub(crate) fn new(arch: Arch, old_values: bool) -> Self {
         Hazards {
             arch,
             writes: vec![None; Register::COUNT],
             reads: vec![None; Register::COUNT],
             scoreboards: Default::default(),
-            orders: Default::default(),
+            orders: [(0, 0); Order::COUNT],
+            barriers: 0,
+            early: old_values.then(Vec::new),
         }
     }
 
@@ -177,23 +219,44 @@ impl Hazards {
         issue: &Issue<'_>,
         inst_at: impl Fn(u64) -> Option<&'p Inst>,
     ) -> Result<(), Hazard> {
-        self.wait(issue)?;
-        self.check_reads(issue, &inst_at)?;
+        let mut early = self.early.take();
+        early.iter_mut().for_each(Vec::clear);
+        self.wait(issue, early.is_some())?;
+        self.check_reads(issue, &inst_at, &mut early)?;
         if issue.active != 0 {
-            self.check_writes(issue, &inst_at)?;
+            self.check_writes(issue, &inst_at, &mut early)?;
         }
+        self.early = early;
         self.record(issue);
         Ok(())
     }
 
+    /// What the last instruction did too early, where that is no fault.
+    pub(crate) fn early(&self) -> &[Early] {
+        self.early.as_deref().unwrap_or_default()
+    }
+
+    /// The setting of a scoreboard that the last instruction was.
+    pub(crate) fn setting(&self, scoreboard: u8) -> Option<(u8, u64)> {
+        self.scoreboards.get(usize::from(scoreboard)).map(|of| (scoreboard, of.set))
+    }
+
+    /// Whether a setting of a scoreboard is known to be done.
+    pub(crate) fn is_done(&self, (scoreboard, setting): (u8, u64)) -> bool {
+        self.scoreboards.get(usize::from(scoreboard)).is_some_and(|of| of.done >= setting)
+    }
+
     /// What the instruction waits for.
-    fn wait(&mut self, issue: &Issue<'_>) -> Result<(), Hazard> {
+    fn wait(&mut self, issue: &Issue<'_>, overlooks: bool) -> Result<(), Hazard> {
         for wait in &issue.watch.touches.waits {
             let at = usize::from(wait.scoreboard);
             let scoreboard = &mut self.scoreboards[at];
             let since = issue.cycle.saturating_sub(scoreboard.last);
             let pending = scoreboard.last_group & issue.group != 0 && scoreboard.set > scoreboard.done;
             if pending && wait.in_control && since < u64::from(SET_TO_WAIT) {
+                if overlooks {
+                    continue;
+                }
                 return Err(Hazard {
                     kind: "wait",
                     register: format!("SB{at}"),
@@ -226,27 +289,43 @@ impl Hazards {
         let is_done = |&(at, place): &(usize, u64)| self.scoreboards[at].done >= place;
         release.scoreboards.iter().flatten().any(is_done)
             || release.order.is_some_and(|(order, place)| self.orders[order].1 >= place)
+            || release.barrier.is_some_and(|barriers| self.barriers > barriers)
     }
 
-    fn check_reads<'p>(&self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
+    fn check_reads<'p>(
+        &self,
+        issue: &Issue<'_>,
+        inst_at: &impl Fn(u64) -> Option<&'p Inst>,
+        early: &mut Option<Vec<Early>>,
+    ) -> Result<(), Hazard> {
         for (touch, memo) in issue.watch.touches.reads.iter().zip(&issue.watch.reads) {
             let mask = if touch.slot == Slot::Guard { issue.group } else { issue.active };
             let Some(event) = event(&self.writes, touch, mask) else { continue };
             let Some(earlier) = self.suspect(event, issue, inst_at) else { continue };
             let look_up = || latency::raw(earlier, event.slot, issue.inst, touch.slot, self.arch);
             let needed = memo.distance(event, look_up);
-            self.judge("read after write", issue, touch.register, event, earlier, needed)?;
+            let found = self.judge("read after write", issue, touch.register, event, earlier, needed);
+            let threads = event.mask & mask;
+            put_up(early, Early { register: touch.register, threads, writes: false }, found)?;
         }
         Ok(())
     }
 
-    fn check_writes<'p>(&self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
+    fn check_writes<'p>(
+        &self,
+        issue: &Issue<'_>,
+        inst_at: &impl Fn(u64) -> Option<&'p Inst>,
+        early: &mut Option<Vec<Early>>,
+    ) -> Result<(), Hazard> {
         for (touch, [after_write, after_read]) in issue.watch.touches.writes.iter().zip(&issue.watch.writes) {
             if let Some(event) = event(&self.writes, touch, issue.active)
                 && let Some(earlier) = self.suspect(event, issue, inst_at)
             {
-                let needed = after_write.distance(event, || latency::waw(earlier, event.slot, issue.inst, self.arch));
-                self.judge("write after write", issue, touch.register, event, earlier, needed)?;
+                let needed =
+                    after_write.distance(event, || latency::waw_at_least(earlier, event.slot, issue.inst, self.arch));
+                let found = self.judge("write after write", issue, touch.register, event, earlier, needed);
+                let threads = event.mask & issue.active;
+                put_up(early, Early { register: touch.register, threads, writes: true }, found)?;
             }
             if let Some(event) = event(&self.reads, touch, issue.active)
                 && let Some(earlier) = self.suspect(event, issue, inst_at)
@@ -315,10 +394,7 @@ impl Hazards {
         if issue.active == 0 {
             return;
         }
-        if let Some(order) = touches.completes {
-            let (entered, done) = &mut self.orders[order.index()];
-            *done = *entered;
-        }
+        self.barriers += u64::from(touches.is_barrier);
         for touch in &touches.reads {
             let event = self.event(issue, touch);
             put_read(&mut self.reads[touch.register.index()], event);
@@ -337,10 +413,12 @@ impl Hazards {
             let place = |at: usize| (at, self.scoreboards[at].set);
             let is_product = held.order == Some(Order::Products);
             let first = if is_product { Some(self.product_place(issue)) } else { counted.map(place) };
-            Release {
-                scoreboards: [first, other.map(place)],
-                order: held.order.map(|order| (order.index(), self.orders[order.index()].0)),
-            }
+            // What ends an order that the instruction has no place in is still to come.
+            let touches = &issue.watch.touches;
+            let is_in = |order: Order| [touches.results, touches.sources].contains(&Some(order));
+            let end = |order: Order| (order.index(), self.orders[order.index()].0 + u64::from(!is_in(order)));
+            let barrier = held.ends_at_barrier.then_some(self.barriers);
+            Release { scoreboards: [first, other.map(place)], order: held.order.map(end), barrier }
         });
         Event { pc: issue.pc, cycle: issue.cycle, mask: issue.active, slot: touch.slot, release }
     }
@@ -359,6 +437,17 @@ impl Hazards {
         if let Some((order, place)) = order {
             scoreboard.orders[order] = place;
         }
+    }
+}
+
+/// Notes what is done too early, where that is wanted, instead of a fault.
+fn put_up(early: &mut Option<Vec<Early>>, what: Early, found: Result<(), Hazard>) -> Result<(), Hazard> {
+    match early {
+        Some(list) => {
+            list.extend(found.is_err().then_some(what));
+            Ok(())
+        }
+        None => found,
     }
 }
 

@@ -20,7 +20,7 @@ fn judge(arch: Arch, lines: &[Line]) -> Result<(), Hazard> {
         inst
     };
     let insts: Vec<Inst> = lines.iter().map(inst).collect();
-    let mut hazards = Hazards::new(arch);
+    let mut hazards = Hazards::new(arch, false);
     let mut cycle = 0;
     for (at, inst) in insts.iter().enumerate() {
         let watch = Watch::of(inst, arch);

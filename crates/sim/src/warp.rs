@@ -12,14 +12,16 @@ use crate::instruction::{Action, INSTRUCTION, Issued, Op};
 use crate::lanes::{Mask, WARP};
 use crate::machine::Machine;
 use crate::observer::Moment;
-use crate::program::Section;
+use crate::old_values::OldValues;
+use crate::program::{Program, Section};
 use crate::space::LocalMemory;
 use crate::state::State;
 use crate::stats::Counts;
 use crate::strict::{Hazards, Issue};
 use crate::threads::{Threads, Wait};
 use crate::warp_values::WarpValues;
-use oriole_device::{Deadline, FaultKind};
+use oriole_device::{Access, Deadline, FaultKind, Hazard};
+use oriole_isa::Opcode;
 
 /// Instructions that one group of diverged threads executes before the next has its turn, which it gets where the group
 /// goes backwards: only loops can keep the others waiting, and elsewhere ptxas holds in uniform registers, which all
@@ -65,6 +67,8 @@ pub(crate) struct Warp {
     local: Box<[LocalMemory; WARP]>,
     /// What strict simulation knows.
     hazards: Option<Box<Hazards>>,
+    /// Where what is read too early has its old value: these.
+    old_values: Option<Box<OldValues>>,
     /// The same of uniform registers.
     warp_values: Option<Box<WarpValues>>,
     /// Instructions that the current group has executed since the last rotation.
@@ -96,10 +100,12 @@ impl Warp {
     pub(crate) const BYTES: usize = size_of::<Warp>() + State::REGISTER_BYTES + WARP * size_of::<LocalMemory>();
 
     /// A fresh warp with `threads` at their entry.
-    pub(crate) fn new(state: State, threads: Threads, strict: bool) -> Self {
-        let hazards = strict.then(|| Box::new(Hazards::new(state.identity.arch)));
+    pub(crate) fn new(state: State, threads: Threads, program: &Program) -> Self {
+        let Program { strict, old_values, .. } = *program;
+        let hazards = strict.then(|| Box::new(Hazards::new(state.identity.arch, old_values)));
         Warp {
             hazards,
+            old_values: (strict && old_values).then(|| Box::new(OldValues::new())),
             warp_values: strict.then(|| Box::new(WarpValues::new())),
             state,
             threads,
@@ -144,11 +150,12 @@ impl Warp {
         counts: &mut Counts,
     ) -> Result<Step<'p>, Stop> {
         loop {
-            let issued = match self.upcoming(machine)? {
+            let mut issued = match self.upcoming(machine)? {
                 Ok(issued) => issued,
                 Err(pause) => return Ok(Step::Paused(pause)),
             };
-            let stop = |lane, kind| Stop { pc: issued.pc, lane, kind };
+            let pc = issued.pc;
+            let stop = |lane, kind| Stop { pc, lane, kind };
             if block.instructions >= machine.max_instructions {
                 return Err(stop(self.first_lane(), FaultKind::InstructionLimit(machine.max_instructions)));
             }
@@ -157,10 +164,16 @@ impl Warp {
             }
             block.retries = self.threads.group_mut().is_some_and(|group| std::mem::take(&mut group.retries));
             if !block.retries {
-                self.judge(&issued, machine).map_err(|kind| stop(self.first_lane(), kind))?;
+                self.judge(&issued, machine, block).map_err(|kind| stop(self.first_lane(), kind))?;
+                self.take_old_values(&mut issued);
             }
-            match self.execute(issued.op, issued.pc, issued.active, machine, block) {
+            let result = self.execute(issued.op, issued.pc, issued.active, machine, block);
+            if let Some(old) = &mut self.old_values {
+                old.end(&mut self.state);
+            }
+            match result {
                 Ok(next) => {
+                    self.note_copies(&issued, block).map_err(|kind| stop(self.first_lane(), kind))?;
                     self.executed(&issued, next, machine, block, counts);
                     return Ok(Step::Issued(issued));
                 }
@@ -222,7 +235,7 @@ impl Warp {
     }
 
     /// Strict simulation: judges the instruction that issues now, and moves the group's clock.
-    fn judge(&mut self, issued: &Issued<'_>, machine: &Machine<'_>) -> Result<(), FaultKind> {
+    fn judge(&mut self, issued: &Issued<'_>, machine: &Machine<'_>, block: &mut BlockState) -> Result<(), FaultKind> {
         let Issued { pc, op, group, active } = *issued;
         let Some(hazards) = self.hazards.as_mut() else { return Ok(()) };
         let (Some(inst), Some(watch), Some(running)) =
@@ -235,12 +248,64 @@ impl Warp {
             return Err(FaultKind::UndeclaredRegister { register, declared });
         }
         let issue = Issue { inst, watch, pc, cycle: running.cycle, group, active };
-        hazards.issue(&issue, |pc| machine.program.inst(pc)).map_err(FaultKind::Hazard)?;
+        let inst_at = |pc| machine.program.inst(pc);
+        if let Some(slip) = watch.slip(inst, inst_at(pc + INSTRUCTION), machine.program.arch) {
+            return Err(FaultKind::Hazard(slip));
+        }
+        if let Some(early) = watch.early() {
+            return Err(FaultKind::Hazard(early.clone()));
+        }
+        hazards.issue(&issue, inst_at).map_err(FaultKind::Hazard)?;
         running.cycle += u64::from(inst.control.cycles());
+        if let Some(copies) = &mut block.copies {
+            copies.issue(self.state.identity.warp, pc);
+            if !copies.is_empty() {
+                copies.come(&mut block.shared, |group| group.is_some_and(|group| hazards.is_done(group)));
+            }
+            if inst.opcode == Opcode::LDGSTS && !machine.program.old_values {
+                block.log.get_or_insert_default();
+            }
+        }
         self.warp_values
             .as_ref()
             .map_or(Ok(()), |values| values.judge(&self.state, watch, active))
             .map_err(FaultKind::Hazard)
+    }
+
+    /// Gives registers that the instruction reads too early their old values, where that is no fault; so a guard may let other
+    /// threads through.
+    fn take_old_values(&mut self, issued: &mut Issued<'_>) {
+        let (Some(old), Some(hazards), Some(watch)) = (&mut self.old_values, &self.hazards, &issued.op.watch) else {
+            return;
+        };
+        old.begin(&mut self.state, watch, hazards.early(), issued.active);
+        issued.active = issued.op.guard.active(&self.state, issued.group);
+    }
+
+    /// Strict simulation: copies to shared memory that the instruction started, ended or touched.
+    fn note_copies(&mut self, issued: &Issued<'_>, block: &mut BlockState) -> Result<(), FaultKind> {
+        let (Some(hazards), Some(copies), Some(inst)) = (&self.hazards, &mut block.copies, &issued.op.inst) else {
+            return Ok(());
+        };
+        match inst.opcode {
+            _ if copies.is_empty() => {}
+            Opcode::LDGSTS => {}
+            Opcode::LDGDEPBAR => copies.end_group(hazards.setting(inst.control.write_scoreboard)),
+            Opcode::ARRIVES => copies.come(&mut block.shared, |_| true),
+            _ => {
+                let touched = block.log.as_deref().and_then(|log| copies.touched(log, block.rank));
+                if let Some((pc, access)) = touched.filter(|_| self.old_values.is_none()) {
+                    return Err(FaultKind::Hazard(Hazard {
+                        kind: if access == Access::Read { "read before a copy" } else { "write before a copy" },
+                        register: "shared memory".to_owned(),
+                        earlier: format!("LDGSTS at code address {pc:#x}"),
+                        missing_cycles: 0,
+                        remedy: "it needs a wait by DEPBAR for the group of the copy".to_owned(),
+                    }));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Executes one instruction for the `active` lanes of the current group.

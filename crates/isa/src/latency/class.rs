@@ -3,7 +3,7 @@
 use super::matrix;
 use super::name::LatencyClass;
 use super::table::{Earlier, Later};
-use crate::{Arch, Family, Field, Inst, Mul, Opcode, RegFile, Role, Value};
+use crate::{Arch, Family, Field, Inst, Mul, Opcode, RegFile, Role, Value, WarpsyncMode};
 
 /// Where an instruction names a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,10 +19,10 @@ pub enum Slot {
     },
 }
 
-/// An in-order queue of variable-latency instructions (docs/isa/latency.md, Facts that are code, not rows).
+/// An in-order queue of variable-latency instructions (`spec/latency/queues.tsv`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Queue {
-    /// LDS, LDSM, SHFL, MOVM.
+    /// Shared memory, exchange between threads, queries of address spaces.
     Shared,
     /// MUFU, conversions, bit counts, FCHK.
     Transcendental,
@@ -32,24 +32,28 @@ pub enum Queue {
     SpecialUniform,
     /// Matrix instructions where they are scoreboarded.
     Matrix,
+    /// REDUX.
+    Reduction,
     /// TEX, TLD, TLD4, TXD.
     Texture,
     /// SULD.
     Surface,
     /// LDTM, with and without a statistic.
     TensorMemory,
-    /// B2R: `B2R.RESULT R7` without a scoreboard is waited for by that of a later one (ptxas's code of
-    /// three `barrier.red` in a row, sm_90 and sm_100a).
+    /// B2R.
     BarrierResult,
-    /// UTCHMMA, which writes no register: one without a scoreboard has read its uniform registers when a later one has (ptxas's code of
-    /// `triton_flash_bwd_dkdv_d64` for sm_100a, one of 116).
+    /// UTCHMMA.
     TensorProduct,
+    /// SYNCS.EXCH.
+    BarrierExchange,
 }
 
 impl Queue {
     /// How many there are.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = Queue::BarrierExchange as usize + 1;
 }
+
+include!(concat!(env!("OUT_DIR"), "/latency_queues.rs"));
 
 /// What `spec/latency/classes.tsv` says of the class of an opcode.
 struct Class {
@@ -101,6 +105,10 @@ impl Group {
 /// HFMA2.MMA runs on the matrix unit.
 fn is_hfma2_mma(inst: &Inst) -> bool {
     inst.mods.get(Field::MMA) == Some(true)
+}
+
+fn is_collective(inst: &Inst) -> bool {
+    inst.opcode == Opcode::WARPSYNC && inst.get(Field::WARPSYNC_MODE) == WarpsyncMode::COLLECTIVE
 }
 
 fn is_texture(inst: &Inst) -> bool {
@@ -177,8 +185,8 @@ fn general_reader(inst: &Inst, group: Group, index: u8, register: u8) -> Later {
         (Group::Memory, _) if is_texture(inst) || inst.opcode == Opcode::STTM => Later::Sfu,
         (Group::Memory, Role::Base) if inst.opcode == Opcode::LDC => Later::LdcIndex,
         (Group::Memory, Role::Base) => Later::Addr,
-        // Of the branches only WARPSYNC reads its register late.
-        (Group::Branch, _) if inst.opcode == Opcode::WARPSYNC => Later::Warpsync,
+        // Of the branches only WARPSYNC.COLLECTIVE reads its register late.
+        (Group::Branch, _) if is_collective(inst) => Later::Warpsync,
         _ => group.classes().source,
     }
 }
@@ -202,19 +210,7 @@ pub(crate) fn writer(opcode: Opcode, group: Group, variable: bool) -> Later {
     }
 }
 
-/// The queue of a variable-latency instruction.
-pub(crate) fn queue_of(inst: &Inst, variable: bool) -> Option<Queue> {
-    match inst.opcode {
-        Opcode::LDS | Opcode::LDSM | Opcode::SHFL | Opcode::MOVM => Some(Queue::Shared),
-        Opcode::S2UR => Some(Queue::SpecialUniform),
-        _ if inst.opcode.info().latency == LatencyClass::Xu => Some(Queue::Transcendental),
-        _ if variable && Group::of(inst) == Group::Fp64 => Some(Queue::Double),
-        _ if variable && matches!(Group::of(inst), Group::Matrix | Group::Dmma) => Some(Queue::Matrix),
-        Opcode::TEX | Opcode::TLD | Opcode::TLD4 | Opcode::TXD => Some(Queue::Texture),
-        Opcode::SULD => Some(Queue::Surface),
-        Opcode::LDTM | Opcode::LDTM_STAT => Some(Queue::TensorMemory),
-        Opcode::B2R => Some(Queue::BarrierResult),
-        Opcode::UTCHMMA => Some(Queue::TensorProduct),
-        _ => None,
-    }
+/// The queue of an instruction, by whether its latency is variable.
+pub(crate) fn queue_of(opcode: Opcode, variable: bool) -> Option<Queue> {
+    QUEUES[opcode as usize].filter(|_| variable)
 }

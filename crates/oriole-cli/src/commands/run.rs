@@ -52,7 +52,7 @@ pub(crate) fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
     let machine_code: &[Engine] = &[Engine::Sim];
     let not_the_driver: &[Engine] = &[Engine::Sim, Engine::Ptx];
     let options = [
-        ("--strict", args.strict, machine_code),
+        ("--strict", args.strict.is_some(), machine_code),
         ("--timing", args.timing, machine_code),
         ("--timing-detail", args.timing_detail, machine_code),
         ("--timing-file", args.timing_file.is_some(), machine_code),

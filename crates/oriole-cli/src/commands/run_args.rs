@@ -19,6 +19,15 @@ pub(crate) enum Engine {
     Gpu,
 }
 
+/// What becomes of registers that are read too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Strict {
+    /// A fault.
+    Faults,
+    /// They have their old values, and memory that copies have not come to its old contents.
+    Values,
+}
+
 impl Engine {
     /// Its name on the command line.
     pub(crate) fn name(self) -> &'static str {
@@ -55,9 +64,9 @@ pub(crate) struct RunArgs {
     /// What executes the kernel.
     #[arg(long, value_enum, default_value_t = Engine::Sim)]
     pub(crate) engine: Engine,
-    /// Fault where a register is read too early.
-    #[arg(long)]
-    pub(crate) strict: bool,
+    /// Fault where a register is read too early; `values`: give it its old value instead, as the hardware would.
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "faults")]
+    pub(crate) strict: Option<Strict>,
     /// Estimate the time on a device with the cycle model; the report goes to standard error.
     #[arg(long)]
     pub(crate) timing: bool,

@@ -68,6 +68,12 @@ impl SimulatorBuilder {
         self
     }
 
+    /// Under strict simulation, gives what is read too early its old value, as the hardware would, rather than fault.
+    pub fn old_values(mut self, old_values: bool) -> Self {
+        self.options.old_values = old_values;
+        self
+    }
+
     /// Estimates too how long a launch would take on a device ([`LaunchReport::timing`]).
     pub fn timing(mut self, timing: bool) -> Self {
         self.options.timing = timing;

@@ -8,7 +8,7 @@ use crate::commands::comparison::Tolerance;
 use crate::commands::failure::Failure;
 use crate::commands::files::ELF_MAGIC;
 use crate::commands::launch::Given;
-use crate::commands::run_args::{Engine, RunArgs};
+use crate::commands::run_args::{Engine, RunArgs, Strict};
 use crate::commands::test_args::TestArgs;
 use crate::commands::{compile, memcheck, nvptx};
 use oriole_codegen::CompileOptions;
@@ -166,7 +166,7 @@ impl Plan<'_> {
             block: Some(block.0),
             cluster: launch.cluster.map(|Dim(cluster)| cluster),
             shared: launch.shared.unwrap_or(0),
-            strict: is_simulated && (self.args.strict || launch.strict.unwrap_or(false)),
+            strict: (is_simulated && (self.args.strict || launch.strict.unwrap_or(false))).then_some(Strict::Faults),
             check: check.filter(|_| is_simulated),
             timeout: launch.timeout.map(|Seconds(limit)| limit),
             max_instructions: launch.max_instructions.map(|Limit(limit)| limit),

@@ -7,7 +7,7 @@ use super::left::Left;
 use crate::commands::args::CodeArgs;
 use crate::commands::failure::{Failure, rejected, stopped, usage};
 use crate::commands::launch::check_types;
-use crate::commands::run_args::RunArgs;
+use crate::commands::run_args::{RunArgs, Strict};
 use crate::commands::simulate::Simulated;
 use crate::commands::{compile, memcheck, simulate};
 use oriole_codegen::{kernels, resources};
@@ -301,7 +301,7 @@ impl<'a> Bench<'a> {
         let timeout = expected.filter(|_| look == Look::Timed).and_then(|_| self.clock.left());
         RunArgs {
             timing: look == Look::Timed,
-            strict: look == Look::Strict,
+            strict: (look == Look::Strict).then_some(Strict::Faults),
             check: launch.run.check.clone().filter(|_| look == Look::Strict),
             max_instructions: launch.run.max_instructions.or(most),
             timeout: [launch.run.timeout, timeout].into_iter().flatten().min(),

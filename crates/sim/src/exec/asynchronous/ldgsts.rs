@@ -51,7 +51,10 @@ fn copy(inst: &Inst) -> Result<Effect, Unsupported> {
                 0 => env.spaces.load(Place::Global(from[lane]), size, lane).map_err(fault)?,
                 skipped => start(env, from[lane] - skipped, u64::from(size) - skipped, lane).map_err(fault)?,
             };
-            env.spaces.store(Named::Shared.place(to[lane]), size, lane, words).map_err(fault)?;
+            let is_late = env.copies.as_mut().is_some_and(|copies| copies.start(to[lane], size, words));
+            if !is_late {
+                env.spaces.store(Named::Shared.place(to[lane]), size, lane, words).map_err(fault)?;
+            }
         }
         Ok(())
     }))

@@ -1,0 +1,142 @@
+//! Waits for groups of copies to shared memory: `DEPBAR` names a scoreboard that something sets, and waits for something.
+//!
+//! A dataflow of two facts: which scoreboards may have been set on some way to a place, and how many groups of copies may be on their way
+//! there at most.
+
+use crate::checked::Checked;
+use crate::finding::{Finding, Kind};
+use crate::graph::{BlockId, End};
+use crate::program::{Line, LineId};
+use oriole_isa::access::Wait;
+use oriole_isa::{COPIES, Opcode};
+use std::collections::BTreeSet;
+
+/// More groups than this are not counted.
+const MANY: u8 = 64;
+/// Instructions between the wait for copies and the barrier that shows them to the block.
+const NEAR: u32 = 4;
+
+/// What may be so at a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Facts {
+    /// Scoreboards that something has set, a bit each.
+    set: u8,
+    /// Those that results of an in-order queue have set: what `DEPBAR` can leave some of.
+    in_order: u8,
+    /// Groups of copies that nobody has waited for, at most.
+    groups: u8,
+}
+
+impl Facts {
+    /// Where everything may be: behind code that the file does not tell.
+    const ANYTHING: Facts = Facts { set: 0x3f, in_order: 0x3f, groups: MANY };
+
+    fn join(self, other: Facts) -> Facts {
+        Facts {
+            set: self.set | other.set,
+            in_order: self.in_order | other.in_order,
+            groups: self.groups.max(other.groups),
+        }
+    }
+
+    fn after(mut self, line: &Line) -> Facts {
+        for wait in line.touches.waits.iter().filter(|wait| wait.scoreboard == COPIES) {
+            self.groups = self.groups.min(wait.left);
+        }
+        for scoreboard in line.touches.sets.into_iter().flatten() {
+            self.set |= 1 << scoreboard;
+        }
+        if let ([Some(write), _], Some(_)) = (line.touches.sets, line.touches.results) {
+            self.in_order |= 1 << write;
+        }
+        if line.inst.opcode == Opcode::LDGDEPBAR {
+            self.groups = (self.groups + 1).min(MANY);
+        }
+        self
+    }
+}
+
+/// `DEPBAR`s that name the wrong scoreboard, or too many groups.
+pub(crate) fn check(checked: &Checked<'_>, roots: &[BlockId], kernels: &BTreeSet<BlockId>) -> Vec<Finding> {
+    let entry = solve(checked, roots, kernels);
+    let mut findings = Vec::new();
+    for (block, facts) in checked.graph.blocks.iter().zip(entry) {
+        let Some(mut facts) = facts else { continue };
+        for at in block.first..block.end {
+            let line = &checked.program.lines[at as usize];
+            for wait in line.touches.waits.iter().filter(|wait| !wait.in_control) {
+                let reason = lapse(wait, facts, || shows_block(checked, at, block.end));
+                findings.extend(reason.map(|reason| checked.single(Kind::ControlWord, at, Vec::new(), reason)));
+            }
+            facts = facts.after(line);
+        }
+    }
+    findings
+}
+
+/// What is wrong with a wait by `DEPBAR`. Programs that wait for all groups but one where there is only one are met in the wild; those that
+/// leave more, and have the block meet at once to see what has come, have a reason to wait.
+fn lapse(wait: &Wait, facts: Facts, shows: impl Fn() -> bool) -> Option<String> {
+    let Wait { scoreboard, left, .. } = *wait;
+    if scoreboard >= 6 {
+        return None;
+    }
+    if scoreboard != COPIES {
+        let (known, what) = match left {
+            0 => (facts.set, "nothing sets"),
+            _ => (facts.in_order, "nothing sets whose results come in order"),
+        };
+        let is_set = known >> scoreboard & 1 != 0;
+        return (!is_set).then(|| format!("waits for SB{scoreboard}, which {what} on any path to here"));
+    }
+    let is_idle = left > 1 && facts.groups > 0 && facts.groups <= left;
+    (is_idle && shows())
+        .then(|| format!("waits for nothing: at most {} groups of copies are on their way here", facts.groups))
+}
+
+/// The block meets soon after the instruction, to see what has been copied.
+fn shows_block(checked: &Checked<'_>, at: LineId, end: LineId) -> bool {
+    let mut near = at + 1..end.min(at + 1 + NEAR);
+    near.any(|line| checked.program.lines[line as usize].inst.opcode == Opcode::BAR)
+}
+
+/// The facts at the starts of all blocks.
+fn solve(checked: &Checked<'_>, roots: &[BlockId], kernels: &BTreeSet<BlockId>) -> Vec<Option<Facts>> {
+    let graph = checked.graph;
+    let mut entry: Vec<Option<Facts>> = vec![None; graph.blocks.len()];
+    let mut work = BTreeSet::new();
+    let arrive = |to: BlockId, facts: Facts, work: &mut BTreeSet<BlockId>, entry: &mut Vec<Option<Facts>>| {
+        let known = &mut entry[to as usize];
+        let joined = known.map_or(facts, |known| known.join(facts));
+        if *known != Some(joined) {
+            *known = Some(joined);
+            work.insert(to);
+        }
+    };
+    for root in roots {
+        let facts = if kernels.contains(root) { Facts::default() } else { Facts::ANYTHING };
+        arrive(*root, facts, &mut work, &mut entry);
+    }
+    while let Some(at) = work.pop_first() {
+        let block = &graph.blocks[at as usize];
+        let Some(before) = entry[at as usize] else { continue };
+        let lines = &checked.program.lines[block.first as usize..block.end as usize];
+        let after = lines.iter().fold(before, |facts, line| facts.after(line));
+        for edge in &block.edges {
+            arrive(edge.to, after, &mut work, &mut entry);
+        }
+        match block.ends {
+            End::Plain => {}
+            End::Call { known: false, back: Some(back) } => arrive(back, Facts::ANYTHING, &mut work, &mut entry),
+            End::Call { .. } => {}
+            End::Return => {
+                for caller in &graph.returns[at as usize] {
+                    if let End::Call { back: Some(back), .. } = graph.blocks[*caller as usize].ends {
+                        arrive(back, after, &mut work, &mut entry);
+                    }
+                }
+            }
+        }
+    }
+    entry
+}

@@ -1,0 +1,86 @@
+//! What a control word alone can be wrong in, beside the instruction after it: own stalls, stale operands, groups of copies that
+//! nothing counts.
+
+use crate::access::{Register, Touches};
+use crate::{Arch, Control, Guard, Inst, Opcode, OperandFlags, RegFile, Value, latency};
+use std::fmt;
+
+/// The scoreboard that counts groups of copies to shared memory: ptxas gives it to all 6,233 `LDGDEPBAR` of 2,500 cubins.
+pub const COPIES: u8 = 0;
+
+/// A control word that does not do for its instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Slip {
+    /// The next instruction issues too early, whatever registers it touches (`spec/latency/stalls.tsv`).
+    Stall {
+        /// Cycles until it issues.
+        passed: u8,
+        /// Cycles that the instruction needs.
+        needed: u8,
+    },
+    /// An operand is kept for the next instruction (`.reuse`) that the instruction overwrites: ptxas does so nowhere.
+    Stale {
+        /// The general register.
+        register: u16,
+    },
+    /// The end of a group of copies to shared memory does not set the scoreboard that counts them.
+    Uncounted,
+}
+
+impl Slip {
+    /// What is wrong with the control word of `inst`, if `next` stands after it.
+    pub fn of(inst: &Inst, next: Option<&Inst>, arch: Arch) -> Option<Slip> {
+        // Of 64-bit words nothing is known.
+        if arch < Arch::Sm70 {
+            return None;
+        }
+        if inst.opcode == Opcode::LDGDEPBAR && inst.control.write_scoreboard != COPIES {
+            return Some(Slip::Uncounted);
+        }
+        let (passed, needed) = (inst.control.cycles(), own_stall(inst, next, arch));
+        if passed < needed {
+            return Some(Slip::Stall { passed, needed });
+        }
+        stale(inst, arch).map(|register| Slip::Stale { register })
+    }
+}
+
+impl fmt::Display for Slip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Slip::Stall { passed, needed } => {
+                write!(f, "the next instruction issues {passed} cycles later, where {needed} are needed")
+            }
+            Slip::Stale { register } => {
+                write!(f, "R{register} is kept for the next instruction (.reuse), and this one overwrites it")
+            }
+            Slip::Uncounted => {
+                write!(f, "the group of copies is not counted: it sets another scoreboard than SB{COPIES}, or none")
+            }
+        }
+    }
+}
+
+/// [`latency::stall_after`], but that a call under a guard, which ptxas writes in place of a jump, waits for nothing.
+fn own_stall(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
+    match latency::stall_after(inst, next, arch) {
+        _ if inst.opcode == Opcode::CALL && inst.guard != Guard::ALWAYS => 1,
+        stall => stall,
+    }
+}
+
+/// The register that `inst` keeps and writes.
+fn stale(inst: &Inst, arch: Arch) -> Option<u16> {
+    let kept = inst.operands.iter().filter(|operand| operand.flags.contains(OperandFlags::REUSE));
+    let mut kept = kept.filter_map(|operand| match operand.value {
+        Value::Reg(RegFile::R, number) => Some(number),
+        _ => None,
+    });
+    let first = kept.next()?;
+    let writes = Touches::of(inst, arch).writes;
+    let is_written = |number: &u16| {
+        let register = Register::new(RegFile::R, *number);
+        writes.iter().any(|write| Some(write.register) == register)
+    };
+    std::iter::once(first).chain(kept).find(is_written)
+}

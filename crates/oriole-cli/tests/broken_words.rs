@@ -1,0 +1,277 @@
+//! Control words with one thing wrong, a kind each: `oriole check` and strict simulation report it, and say nothing of the words as they
+//! have to be. What they have to be is what ptxas's code keeps to everywhere (docs/isa/latency.md). With old values the wrong word
+//! gives the wrong result that it would give on hardware.
+
+use oriole_check::check;
+use oriole_cubin::{Cubin, FunctionSpec, ModuleSpec, Target, write};
+use oriole_device::{FaultKind, Launch, Memory};
+use oriole_isa::{Arch, Control, encode, parse};
+use oriole_sim::{Options, RunError, Simulator};
+
+/// A line of code: text with `-> N` for the address of line N, and control `STALL[:W<n>][:R<n>][:B<n>...]`.
+type Line = (&'static str, &'static str);
+
+fn control(text: &str) -> Control {
+    let mut parts = text.split(':');
+    let stall = parts.next().and_then(|stall| stall.parse().ok()).expect("a stall count");
+    let mut control = Control { stall, stay: (1..12).contains(&stall), ..Control::NONE };
+    for part in parts {
+        let number: u8 = part[1..].parse().expect("a scoreboard");
+        match &part[..1] {
+            "W" => control.write_scoreboard = number,
+            "R" => control.read_scoreboard = number,
+            _ => control.wait_mask |= 1 << number,
+        }
+    }
+    control
+}
+
+fn cubin(arch: Arch, number: u32, lines: &[Line]) -> Cubin {
+    let word = |(at, (text, bits)): (usize, &Line)| {
+        let text = match text.split_once("-> ") {
+            Some((before, line)) => format!("{before}{:#x}", 16 * line.parse::<u32>().expect("a line")),
+            None => (*text).to_owned(),
+        };
+        let mut inst = parse(&text, arch, &|_| None).unwrap_or_else(|error| panic!("{arch} {text}: {error}"));
+        inst.control = control(bits);
+        encode(&inst, arch, 16 * at as u64).unwrap_or_else(|error| panic!("{arch} {text}: {error}")).to_le_bytes()
+    };
+    let code: Vec<u8> = lines.iter().enumerate().flat_map(word).collect();
+    let kernel = FunctionSpec { barriers: 1, shared_size: 1024, ..FunctionSpec::kernel("k", code, 32) };
+    let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(number)) };
+    Cubin::parse(&write(&module).expect("a module")).expect("a cubin")
+}
+
+/// Words of the buffer that the kernel gets the address of: what it reads at 0, and what it leaves at 0x100.
+const INPUT: u32 = 7;
+const OUTPUT: usize = 0x100;
+
+/// What the kernel leaves, or the hazard that stops it.
+fn run(cubin: &Cubin, options: Options) -> Result<u32, String> {
+    let simulator = Simulator::new(cubin, Options { max_instructions: 100_000, ..options }).expect("it loads");
+    let mut memory = Memory::new();
+    let mut bytes = vec![0; 0x200];
+    bytes[..4].copy_from_slice(&INPUT.to_le_bytes());
+    let buffer = memory.allocate_with("buffer", &bytes);
+    let launch =
+        Launch { grid: [1, 1, 1], block: [32, 1, 1], params: buffer.to_le_bytes().to_vec(), ..Launch::default() };
+    match simulator.launch("k", &launch, &mut memory) {
+        Err(RunError::Fault(fault)) => match fault.kind {
+            FaultKind::Hazard(hazard) => Err(format!("{}: {}", hazard.kind, hazard.remedy)),
+            kind => panic!("{kind}"),
+        },
+        Err(error) => panic!("{error}"),
+        Ok(_) => {
+            let left = memory.read(buffer + OUTPUT as u64, 4).expect("the buffer");
+            Ok(u32::from_le_bytes(left.try_into().expect("four bytes")))
+        }
+    }
+}
+
+fn strict() -> Options {
+    Options { strict: true, ..Options::default() }
+}
+
+fn old_values() -> Options {
+    Options { old_values: true, ..strict() }
+}
+
+fn findings(cubin: &Cubin) -> Vec<String> {
+    check(cubin, &[]).expect("known latencies").findings.iter().map(ToString::to_string).collect()
+}
+
+/// Both judges say nothing of the lines, and each something of the lines with one in place of another.
+fn judges_tell(arch: Arch, number: u32, right: &[Line], at: usize, wrong: Line) -> Cubin {
+    let as_it_is = cubin(arch, number, right);
+    assert_eq!(findings(&as_it_is), Vec::<String>::new(), "{arch} {wrong:?}");
+    assert!(run(&as_it_is, strict()).is_ok(), "{arch} {wrong:?}: {:?}", run(&as_it_is, strict()));
+    let mut lines = right.to_vec();
+    lines[at] = wrong;
+    let broken = cubin(arch, number, &lines);
+    assert!(!findings(&broken).is_empty(), "{arch} {wrong:?}: check finds nothing");
+    assert!(run(&broken, strict()).is_err(), "{arch} {wrong:?}: strict simulation finds nothing");
+    broken
+}
+
+const EXIT: Line = ("EXIT", "5");
+
+/// The address of the buffer to R2 and R3, by targets up to sm_89.
+const BUFFER: [Line; 2] =
+    [("IMAD.MOV.U32 R2, RZ, RZ, c[0x0][0x160]", "1"), ("IMAD.MOV.U32 R3, RZ, RZ, c[0x0][0x164]", "5")];
+
+/// Each thread copies a word to shared memory, and the block waits for it.
+fn copies() -> Vec<Line> {
+    let mut lines = vec![("S2R R0, SR_TID.X", "2:W1")];
+    lines.extend(BUFFER);
+    lines.extend([
+        ("IMAD.SHL.U32 R4, R0, 0x4, RZ", "5:B1"),
+        ("LDGSTS.E [R4], [R2.64]", "2:R2"),
+        ("LDGDEPBAR", "2:W0"),
+        ("DEPBAR.LE SB0, 0x0", "4"),
+        ("BAR.SYNC 0x0", "6"),
+        ("LDS R5, [R4]", "2:W3"),
+        ("STG.E [R2.64+0x100], R5", "2:B3"),
+        EXIT,
+    ]);
+    lines
+}
+
+#[test]
+fn groups_of_copies_are_waited_for() {
+    assert_eq!(run(&cubin(Arch::Sm80, 80, &copies()), old_values()), Ok(INPUT));
+    for (at, wrong) in [(5, ("LDGDEPBAR", "2")), (5, ("LDGDEPBAR", "2:W4")), (6, ("DEPBAR.LE SB4, 0x0", "4"))] {
+        let broken = judges_tell(Arch::Sm80, 80, &copies(), at, wrong);
+        // What nobody has waited for is not there.
+        if at == 6 {
+            assert_eq!(run(&broken, old_values()), Ok(0), "{wrong:?}");
+        }
+    }
+}
+
+/// Of two groups the first is waited for, or none.
+#[test]
+fn only_groups_that_are_waited_for_are_read() {
+    let lines = |left| {
+        let mut lines = copies();
+        let second = [("LDGSTS.E [R4+0x80], [R2.64]", "2:R2"), ("LDGDEPBAR", "2:W0")];
+        lines.splice(6..7, second.into_iter().chain([(left, "4")]));
+        lines
+    };
+    let code = |left| cubin(Arch::Sm80, 80, &lines(left));
+    assert_eq!(run(&code("DEPBAR.LE SB0, 0x1"), strict()), Ok(INPUT));
+    assert_eq!(findings(&code("DEPBAR.LE SB0, 0x1")), Vec::<String>::new());
+    let broken = code("DEPBAR.LE SB0, 0x2");
+    assert!(run(&broken, strict()).is_err_and(|hazard| hazard.contains("wait by DEPBAR")));
+    assert_eq!(run(&broken, old_values()), Ok(0));
+    assert!(findings(&broken).iter().any(|finding| finding.contains("waits for nothing")));
+    // Of one group alone the checker does not know that it is needed.
+    let mut alone = copies();
+    alone[6] = ("DEPBAR.LE SB0, 0x1", "4");
+    assert!(run(&cubin(Arch::Sm80, 80, &alone), strict()).is_err_and(|hazard| hazard.contains("wait by DEPBAR")));
+}
+
+/// Loads from constant banks go another way than stores, which may not have read what they overwrite.
+#[test]
+fn a_constant_load_does_not_come_after_a_store() {
+    let right = [
+        ("LDC.64 R2, c[0x0][0x210]", "2:W0"),
+        ("IMAD.MOV.U32 R6, RZ, RZ, 0x3", "5"),
+        ("STG.E [R2.64+0x100], R6", "2:R1:B0"),
+        ("LDC R6, c[0x0][0x210]", "2:W2:B1"),
+        ("IADD3 R7, R6, 0x1, RZ", "5:B2"),
+        EXIT,
+    ];
+    judges_tell(Arch::Sm90, 90, &right, 3, ("LDC R6, c[0x0][0x210]", "2:W2"));
+    // Nor does its scoreboard say anything of the store.
+    let mut covered = right;
+    covered[2] = ("STG.E [R2.64+0x100], R6", "2:B0");
+    covered[3] = ("LDC R8, c[0x0][0x210]", "2:R1:W2");
+    covered[4] = ("IADD3 R6, R8, 0x1, RZ", "5:B1:B2");
+    assert!(!findings(&cubin(Arch::Sm90, 90, &covered)).is_empty());
+    assert!(run(&cubin(Arch::Sm90, 90, &covered), strict()).is_err());
+}
+
+/// Up to sm_75 a barrier tells that all stores have read their sources, on sm_80 that those to shared memory have.
+#[test]
+fn a_barrier_does_not_end_the_reading_of_sources() {
+    let lines = |store, overwrites| {
+        let mut lines = vec![("S2R R0, SR_TID.X", "2:W1")];
+        lines.extend(BUFFER);
+        lines.extend([
+            ("IMAD.SHL.U32 R4, R0, 0x4, RZ", "5:B1"),
+            (store, "2:R0"),
+            ("BAR.SYNC 0x0", "6"),
+            ("IADD3 R4, R4, 0x1, RZ", overwrites),
+            EXIT,
+        ]);
+        lines
+    };
+    let (global, shared) = ("STG.E [R2.64+0x100], R4", "STS [R4], R4");
+    judges_tell(Arch::Sm80, 80, &lines(global, "5:B0"), 6, ("IADD3 R4, R4, 0x1, RZ", "5"));
+    judges_tell(Arch::Sm86, 86, &lines(shared, "5:B0"), 6, ("IADD3 R4, R4, 0x1, RZ", "5"));
+    let code = cubin(Arch::Sm80, 80, &lines(shared, "5"));
+    assert_eq!(findings(&code), Vec::<String>::new());
+    assert!(run(&code, strict()).is_ok());
+}
+
+#[test]
+fn an_operand_that_is_overwritten_is_not_kept() {
+    let right = [("IADD3 R4, R4, 0x1, RZ", "5"), ("IADD3 R5, R4, 0x1, RZ", "5"), EXIT];
+    judges_tell(Arch::Sm80, 80, &right, 0, ("IADD3 R4, R4.reuse, 0x1, RZ", "5"));
+}
+
+#[test]
+fn control_flow_waits_by_itself() {
+    let alone = |line| vec![line, EXIT];
+    for (arch, number, right, at, wrong) in [
+        (Arch::Sm80, 80, alone(("NOP", "1")), 1, ("EXIT", "4")),
+        (Arch::Sm90, 90, alone(("BRA -> 1", "5")), 0, ("BRA -> 1", "4")),
+        (Arch::Sm80, 80, alone(("DEPBAR.LE SB0, 0x0", "4")), 0, ("DEPBAR.LE SB0, 0x0", "3")),
+        (Arch::Sm75, 75, alone(("MEMBAR.SC.GPU", "5")), 0, ("MEMBAR.SC.GPU", "4")),
+        (Arch::Sm80, 80, alone(("MEMBAR.SC.GPU", "6")), 0, ("MEMBAR.SC.GPU", "5")),
+        (Arch::Sm100, 100, alone(("WARPSYNC.ALL", "5")), 0, ("WARPSYNC.ALL", "4")),
+        (Arch::Sm75, 75, alone(("BAR.SYNC 0x0", "5")), 0, ("BAR.SYNC 0x0", "4")),
+        (Arch::Sm90, 90, alone(("BAR.SYNC.DEFER_BLOCKING 0x0", "6")), 0, ("BAR.SYNC.DEFER_BLOCKING 0x0", "5")),
+        (Arch::Sm80, 80, vec![("BSSY B0, -> 2", "1"), ("BSYNC B0", "5"), EXIT], 1, ("BSYNC B0", "4")),
+        (
+            Arch::Sm90,
+            90,
+            vec![("BSSY B0, -> 4", "1"), ("@P0 BREAK B0", "5"), ("@P0 BRA -> 4", "5"), ("BSYNC B0", "5"), EXIT],
+            1,
+            ("@P0 BREAK B0", "4"),
+        ),
+    ] {
+        judges_tell(arch, number, &right, at, wrong);
+    }
+}
+
+/// What is read too early is what was there before.
+#[test]
+fn a_register_that_is_read_too_early_has_its_old_value() {
+    let lines = |stall| {
+        let mut lines = BUFFER.to_vec();
+        lines.extend([
+            ("IMAD.MOV.U32 R4, RZ, RZ, 0x1", "5"),
+            ("IADD3 R4, R4, 0x20, RZ", stall),
+            ("IADD3 R5, R4, 0x4, RZ", "6"),
+            ("STG.E [R2.64+0x100], R5", "2"),
+            EXIT,
+        ]);
+        lines
+    };
+    let code = |stall| cubin(Arch::Sm80, 80, &lines(stall));
+    assert_eq!(run(&code("5"), old_values()), Ok(0x25));
+    assert_eq!(run(&code("1"), old_values()), Ok(0x5));
+    assert!(run(&code("1"), strict()).is_err());
+    let load = |wait| {
+        let mut lines = BUFFER.to_vec();
+        lines.extend([
+            ("IMAD.MOV.U32 R4, RZ, RZ, 0x1", "12"),
+            ("LDG.E R4, [R2.64]", "2:W0"),
+            ("STG.E [R2.64+0x100], R4", wait),
+            EXIT,
+        ]);
+        cubin(Arch::Sm80, 80, &lines)
+    };
+    assert_eq!(run(&load("2:B0"), old_values()), Ok(INPUT));
+    assert_eq!(run(&load("2"), old_values()), Ok(1));
+}
+
+/// Of two writes the one that takes longer comes last, and a guard is as old as any register.
+#[test]
+fn early_writes_are_lost_and_early_guards_are_old() {
+    let code = |middle: &[Line]| {
+        let mut lines = BUFFER.to_vec();
+        lines.extend([("IMAD.MOV.U32 R4, RZ, RZ, 0x1", "5"), ("ISETP.EQ.AND P0, PT, RZ, RZ, PT", "13")]);
+        lines.extend(middle);
+        lines.extend([("STG.E [R2.64+0x100], R4", "2:B0"), EXIT]);
+        cubin(Arch::Sm80, 80, &lines)
+    };
+    let overtaken = |wait| code(&[("LDG.E R4, [R2.64]", "2:W0"), ("IMAD.MOV.U32 R4, RZ, RZ, 0x2", wait)]);
+    assert_eq!(run(&overtaken("5:B0"), old_values()), Ok(2));
+    assert_eq!(run(&overtaken("5"), old_values()), Ok(INPUT));
+    let guarded =
+        |stall| code(&[("ISETP.NE.AND P0, PT, RZ, RZ, PT", stall), ("@P0 IMAD.MOV.U32 R4, RZ, RZ, 0x2", "5")]);
+    assert_eq!(run(&guarded("13"), old_values()), Ok(1));
+    assert_eq!(run(&guarded("1"), old_values()), Ok(2));
+}
