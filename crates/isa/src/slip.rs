@@ -2,7 +2,7 @@
 //! nothing counts.
 
 use crate::access::{Register, Touches};
-use crate::{Arch, Control, Guard, Inst, Opcode, OperandFlags, RegFile, Value, latency};
+use crate::{Arch, Guard, Inst, Opcode, OperandFlags, RegFile, Value, latency};
 use std::fmt;
 
 /// The scoreboard that counts groups of copies to shared memory: ptxas gives it to all 6,233 `LDGDEPBAR` of 2,500 cubins.
