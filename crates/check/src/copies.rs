@@ -64,7 +64,9 @@ pub(crate) fn check(checked: &Checked<'_>, roots: &[BlockId], kernels: &BTreeSet
         let Some(mut facts) = facts else { continue };
         for at in block.first..block.end {
             let line = &checked.program.lines[at as usize];
-            for wait in line.touches.waits.iter().filter(|wait| !wait.in_control) {
+            let waits = || line.touches.waits.iter().filter(|wait| !wait.in_control);
+            // One that waits for a set of scoreboards, whatever is on them, as `tcgen05.wait::ld` does, is no mistake.
+            for wait in waits().filter(|_| waits().count() == 1) {
                 let reason = lapse(wait, facts, || shows_block(checked, at, block.end));
                 findings.extend(reason.map(|reason| checked.single(Kind::ControlWord, at, Vec::new(), reason)));
             }

@@ -58,7 +58,8 @@ impl fmt::Display for Shortage {
             Some(line) => write!(f, "instruction at line {line} in function {function}.")?,
             None => write!(f, "function {function}.")?,
         }
-        match tightest {
+        // What is counted is a lower bound: registers side by side can ask for more.
+        match tightest.as_ref().filter(|tightest| tightest.enough > *limit) {
             Some(Tightest { enough, .. }) if *file == RegFile::R && *enough <= MAXIMUM => {
                 write!(f, " Try to compile with register target of {enough} or higher.")
             }

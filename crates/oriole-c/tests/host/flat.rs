@@ -28,17 +28,26 @@ pub(crate) fn a_launch_holds_one_copy_of_a_buffer() {
     assert_eq!((buffer[0], buffer[1], buffer.last()), (6, 1, Some(&1)));
 }
 
-/// After the first hundred calls of a kind the process grows no more.
+/// After the first hundred calls of a kind the process grows no more: of several stretches of calls one at least adds nothing. (What an
+/// allocator keeps for threads that come and go may be more at one moment than at another.)
 pub(crate) fn memory_stays_flat() {
     /// Bytes that allocators keep or give back from one moment to the next.
     const SLACK: u64 = 4 << 20;
+    const STRETCHES: usize = 3;
     let count = by_effort([300, 1000, 10_000]);
     for (name, call) in CALLS {
         (0..100).for_each(|_| call());
-        let before = status("VmRSS:");
-        (0..count - 100).for_each(|_| call());
-        let after = status("VmRSS:");
-        println!("{name}: {} kB after 100 calls, {} kB after {count}", before >> 10, after >> 10);
-        assert!(after < before + SLACK, "{name}: from {before} to {after} bytes");
+        let stretches: Vec<(u64, u64)> = (0..STRETCHES)
+            .map(|_| {
+                let before = status("VmRSS:");
+                (0..(count - 100) / STRETCHES).for_each(|_| call());
+                (before, status("VmRSS:"))
+            })
+            .collect();
+        println!("{name}: bytes before and after each of {STRETCHES} stretches of {count} calls: {stretches:?}");
+        assert!(
+            stretches.iter().any(|(before, after)| *after < before + SLACK / STRETCHES as u64),
+            "{name}: {stretches:?}"
+        );
     }
 }
