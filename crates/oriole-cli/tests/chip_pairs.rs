@@ -125,13 +125,13 @@ impl Seen {
                     *with += usize::from(inst.control.write_scoreboard != Control::NO_SCOREBOARD);
                     one.get_or_insert_with(|| inst.clone());
                     let cycles = u32::from(inst.control.cycles());
-                    if let Some(family) = family(&inst) {
-                        if let Some(before) = last.insert(family, now) {
-                            let (one, pairs, least) = self.nearest.entry(family).or_insert((None, 0, u32::MAX));
-                            *pairs += 1;
-                            *least = (*least).min(now - before);
-                            one.get_or_insert(inst);
-                        }
+                    if let Some(family) = family(&inst)
+                        && let Some(before) = last.insert(family, now)
+                    {
+                        let (one, pairs, least) = self.nearest.entry(family).or_insert((None, 0, u32::MAX));
+                        *pairs += 1;
+                        *least = (*least).min(now - before);
+                        one.get_or_insert(inst);
                     }
                     now += cycles;
                 }

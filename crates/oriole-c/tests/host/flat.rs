@@ -40,7 +40,7 @@ pub(crate) fn memory_stays_flat() {
         let stretches: Vec<(u64, u64)> = (0..STRETCHES)
             .map(|_| {
                 let before = status("VmRSS:");
-                (0..(count - 100) / STRETCHES).for_each(|_| call());
+                (0..(count - 100) / STRETCHES as u32).for_each(|_| call());
                 (before, status("VmRSS:"))
             })
             .collect();
