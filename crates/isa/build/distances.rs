@@ -28,6 +28,7 @@ type Cycles = [u8; targets::NAMES.len()];
 /// The files of the folder `spec/latency` that say distances.
 pub(crate) struct Texts {
     tables: [Tsv; 3],
+    chips: Tsv,
     same_as: Tsv,
     rules: Tsv,
 }
@@ -37,7 +38,12 @@ impl Texts {
     pub(crate) fn read(folder: &Path) -> Result<Texts, String> {
         let read = |name: &str| Tsv::read(&folder.join(format!("{name}.tsv")));
         let [raw, waw, war] = TABLES;
-        Ok(Texts { tables: [read(raw)?, read(waw)?, read(war)?], same_as: read("same_as")?, rules: read("rules")? })
+        Ok(Texts {
+            tables: [read(raw)?, read(waw)?, read(war)?],
+            chips: read("chips")?,
+            same_as: read("same_as")?,
+            rules: read("rules")?,
+        })
     }
 }
 
@@ -74,7 +80,10 @@ impl<'a> Distances<'a> {
     /// Reads what the texts say. The classes are those of rows and groups.
     pub(crate) fn new(texts: &'a Texts, groups: &[Group<'a>]) -> Result<Self, String> {
         let [raw, waw, war] = &texts.tables;
-        let rows = [rows(raw)?, rows(waw)?, rows(war)?];
+        let mut rows = [rows(raw)?, rows(waw)?, rows(war)?];
+        for line in texts.chips.rows()? {
+            of_chip(&line, &mut rows)?;
+        }
         let keys = || rows.iter().flat_map(BTreeMap::keys);
         let earlier = keys().map(|[_, first, _]| *first).chain(groups.iter().flat_map(Group::earlier)).collect();
         let later = keys().map(|[_, _, second]| *second).chain(groups.iter().flat_map(Group::later)).collect();
@@ -224,6 +233,18 @@ fn rows(tsv: &Tsv) -> Result<BTreeMap<[&str; 3], Cycles>, String> {
         }
     }
     Ok(rows)
+}
+
+/// Puts the number of one chip, a row of `chips.tsv`, into its table.
+fn of_chip<'a>(line: &Line<'a, 7>, rows: &mut [BTreeMap<[&'a str; 3], Cycles>; 3]) -> Result<(), String> {
+    let [table, file, first, second, chip, cycles, _] = line.cells;
+    let table = TABLES.iter().position(|name| *name == table);
+    let table = table.ok_or_else(|| format!("{}: unknown table", line.place))?;
+    let chip = targets::NAMES.iter().position(|name| *name == chip);
+    let chip = chip.ok_or_else(|| format!("{}: unknown chip", line.place))?;
+    let cycles = number(cycles).ok_or_else(|| format!("{}: '{cycles}' is no number of cycles", line.place))?;
+    rows[table].entry([file, first, second]).or_default()[chip] = cycles;
+    Ok(())
 }
 
 fn rule<'a>(line: &Line<'a, 6>) -> Result<Rule<'a>, String> {
