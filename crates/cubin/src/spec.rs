@@ -250,6 +250,14 @@ pub struct FunctionSpec {
     pub jumps: Vec<u32>,
     /// Whether it reads `SR_CTAID.Z`.
     pub uses_ctaid_z: bool,
+    /// Its threads wait for each other, or it calls: it has a `BSSY`, `WARPSYNC` or `CALL`.
+    pub gathers: bool,
+    /// What `.sync` instructions of the program are in the code, by ascending offset.
+    pub exchanges: Vec<Exchange>,
+    /// Byte offsets of exchanges in the warp that the compiler has added.
+    pub added_exchanges: Vec<u32>,
+    /// What it does with mbarriers, if it has any.
+    pub mbarriers: Option<Mbarriers>,
     /// Tensor memory, if it uses it.
     pub tensor_memory: Option<TensorMemory>,
     /// Launch bounds.
@@ -286,6 +294,10 @@ impl FunctionSpec {
             exits: Vec::new(),
             jumps: Vec::new(),
             uses_ctaid_z: false,
+            gathers: false,
+            exchanges: Vec::new(),
+            added_exchanges: Vec::new(),
+            mbarriers: None,
             tensor_memory: None,
             limits: crate::model::Limits::default(),
             object_slots: Vec::new(),
@@ -297,6 +309,83 @@ impl FunctionSpec {
     pub fn device(name: impl Into<String>, code: Vec<u8>, registers: u32) -> Self {
         FunctionSpec { is_kernel: false, ..Self::kernel(name, code, registers) }
     }
+}
+
+/// An instruction that threads of a warp execute for the members of a mask: a shuffle, a vote, a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Byte offset.
+    pub offset: u32,
+    /// The register that has the mask where the instruction stands; `None` where none has.
+    pub mask: Option<MaskRegister>,
+}
+
+/// A register with a mask of members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaskRegister {
+    /// `R` and this number.
+    Thread(u8),
+    /// `UR` and this number.
+    Uniform(u8),
+}
+
+/// What a function does with mbarriers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mbarriers {
+    /// How many instructions initialise one; `None` where one of them is in a loop.
+    pub initialised: Option<u16>,
+    /// The instructions on them, by ascending offset.
+    pub accesses: Vec<MbarrierAccess>,
+}
+
+/// An instruction on an mbarrier, whose address is `R[base] * scale + UR[uniform_base] + offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MbarrierAccess {
+    /// Byte offset of the instruction.
+    pub at: u32,
+    /// What it does.
+    pub kind: MbarrierKind,
+    /// Number of a register; 255: none.
+    pub base: u8,
+    /// Number of a uniform register as the instruction has it; the highest of its field: none.
+    pub uniform_base: u8,
+    /// Bytes.
+    pub offset: i32,
+    /// The base counts 1, 4, 8 or 16 bytes.
+    pub scale: u8,
+}
+
+/// What an instruction does with an mbarrier. The numbers are those of `MBARRIER_INSTR_OFFSETS`; cuobjdump 13.0 names
+/// those up to 10.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MbarrierKind {
+    /// `mbarrier.init`
+    Init = 0,
+    /// `mbarrier.arrive`
+    Arrive = 1,
+    /// `mbarrier.arrive.noComplete`
+    ArriveNoComplete = 2,
+    /// `mbarrier.arrive_drop`
+    ArriveDrop = 3,
+    /// `mbarrier.arrive_drop.noComplete`
+    ArriveDropNoComplete = 4,
+    /// `mbarrier.test_wait`
+    TestWait = 5,
+    /// `mbarrier.test_wait.parity`
+    TestWaitParity = 6,
+    /// `cp.async.mbarrier.arrive`
+    CopyArrive = 7,
+    /// `mbarrier.inval`
+    Invalidate = 8,
+    /// `mbarrier.try_wait`
+    TryWait = 9,
+    /// `mbarrier.try_wait.parity`
+    TryWaitParity = 10,
+    /// `mbarrier.expect_tx`
+    ExpectTx = 11,
+    /// `mbarrier.complete_tx`
+    CompleteTx = 12,
 }
 
 /// How a function uses tensor memory.

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use oriole_cubin::nvinfo::{Attribute, number};
 use oriole_cubin::spec::{
-    AddressSlot, FunctionSpec, InnerFunctionSpec, ModuleSpec, ParamSpec, RelocSpec, VariableSpec,
+    AddressSlot, Exchange, FunctionSpec, InnerFunctionSpec, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers,
+    ModuleSpec, ParamSpec, RelocSpec, VariableSpec,
 };
 use oriole_cubin::{Cubin, Function, SectionKind, Symbol, SymbolKind, Variable, reserved_shared, write};
 
@@ -58,6 +59,16 @@ fn describe_function(cubin: &Cubin, function: &Function) -> FunctionSpec {
     let externs = words(number::EXTERNS).unwrap_or_default();
     spec.callees = externs.iter().map(|&i| cubin.symbols[i as usize].name.clone()).collect();
     spec.uses_ctaid_z = words(number::CTAIDZ_USED).is_some();
+    spec.gathers = words(number::CRS_STACK_SIZE).is_some();
+    spec.added_exchanges = words(number::INT_WARP_WIDE_INSTR_OFFSETS).unwrap_or_default();
+    let offsets = words(number::COOP_GROUP_INSTR_OFFSETS).unwrap_or_default();
+    let masks = words(number::COOP_GROUP_MASK_REGIDS).unwrap_or_default();
+    spec.exchanges =
+        offsets.into_iter().zip(masks).map(|(offset, mask)| Exchange { offset, mask: mask_register(mask) }).collect();
+    spec.mbarriers = words(number::NUM_MBARRIERS).map(|count| Mbarriers {
+        initialised: (count != [0xffff]).then(|| count[0] as u16),
+        accesses: words(number::MBARRIER_INSTR_OFFSETS).unwrap_or_default().chunks(4).map(mbarrier_access).collect(),
+    });
     let literals = cubin.constant_banks_of(function).find(|b| b.bank == 2);
     spec.literals = literals.map(|b| cubin.sections[b.section].data.clone()).unwrap_or_default();
     let inner = cubin.functions.iter().filter(|f| f.section == function.section && f.symbol != function.symbol);
@@ -70,6 +81,42 @@ fn describe_function(cubin: &Cubin, function: &Function) -> FunctionSpec {
         })
         .collect();
     spec
+}
+
+/// A register by its DWARF number.
+fn mask_register(number: u32) -> Option<MaskRegister> {
+    match number >> 24 {
+        5 => Some(MaskRegister::Thread(number as u8)),
+        0xb => Some(MaskRegister::Uniform(number as u8)),
+        _ => None,
+    }
+}
+
+fn mbarrier_access(words: &[u32]) -> MbarrierAccess {
+    const KINDS: [MbarrierKind; 13] = [
+        MbarrierKind::Init,
+        MbarrierKind::Arrive,
+        MbarrierKind::ArriveNoComplete,
+        MbarrierKind::ArriveDrop,
+        MbarrierKind::ArriveDropNoComplete,
+        MbarrierKind::TestWait,
+        MbarrierKind::TestWaitParity,
+        MbarrierKind::CopyArrive,
+        MbarrierKind::Invalidate,
+        MbarrierKind::TryWait,
+        MbarrierKind::TryWaitParity,
+        MbarrierKind::ExpectTx,
+        MbarrierKind::CompleteTx,
+    ];
+    let &[at, base, offset, how] = words else { panic!("a record of {} words", words.len()) };
+    MbarrierAccess {
+        at,
+        kind: KINDS[how as usize & 0xf],
+        base: base as u8,
+        uniform_base: (how >> 16) as u8,
+        offset: offset as i32,
+        scale: [1, 4, 8, 16][how as usize >> 4 & 3],
+    }
 }
 
 fn describe_variable(cubin: &Cubin, variable: &Variable) -> VariableSpec {
@@ -105,16 +152,11 @@ fn relocations(cubin: &Cubin, section: &str, start: u64, end: u64) -> Vec<RelocS
 /// Records about a function, without those that `docs/cubin.md` lists as left out, and with
 /// symbol indices replaced by names.
 fn notes(cubin: &Cubin, function: &Function) -> Vec<(u8, Vec<String>)> {
-    const LEFT_OUT: [u8; 10] = [
+    const LEFT_OUT: [u8; 5] = [
         number::INSTR_REG_MAP,
-        number::CRS_STACK_SIZE,
-        number::COOP_GROUP_INSTR_OFFSETS,
-        number::COOP_GROUP_MASK_REGIDS,
-        number::INT_WARP_WIDE_INSTR_OFFSETS,
         number::ATOM_SYS_INSTR_OFFSETS,
         number::LD_CACHEMOD_INSTR_OFFSETS,
-        number::MBARRIER_INSTR_OFFSETS,
-        number::NUM_MBARRIERS,
+        number::UNUSED_LOAD_BYTE_OFFSET,
         number::WMMA_USED,
     ];
     let kept = function.info.iter().filter(|a| !LEFT_OUT.contains(&a.number));

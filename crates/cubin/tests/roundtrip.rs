@@ -8,8 +8,8 @@ use object::read::elf::{FileHeader, SectionHeader};
 use oriole_cubin::image::{Bases, Image, Placement};
 use oriole_cubin::nvinfo::number;
 use oriole_cubin::spec::{
-    AddressSlot, FunctionSpec, ModuleSpec, ObjectKind, ObjectSlot, ObjectSpec, ParamSpec, RelocSpec, SymbolSpec,
-    VariableSpec,
+    AddressSlot, Exchange, FunctionSpec, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers, ModuleSpec, ObjectKind,
+    ObjectSlot, ObjectSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec,
 };
 use oriole_cubin::{
     Binding, Cubin, FileKind, SectionKind, SymbolKind, Target, param_base, reloc, reserved_shared, write,
@@ -293,4 +293,37 @@ fn instructions(listing: &str, function: &str) -> Vec<String> {
         Some(text.to_owned())
     });
     texts.collect()
+}
+
+/// The numbers are those in ptxas's cubins of kernels with `mbarrier.init`, `mbarrier.arrive_drop` (sm_80), and with a shuffle under
+/// masks in R5, in UR4 and in no register.
+#[test]
+fn lists_of_instructions_are_written() {
+    let mut kernel = FunctionSpec::kernel("k", vec![0; 0x80], 8);
+    kernel.gathers = true;
+    kernel.added_exchanges = vec![0x10, 0x20];
+    let masks = [Some(MaskRegister::Thread(5)), Some(MaskRegister::Uniform(4)), None];
+    kernel.exchanges = (3..).zip(masks).map(|(at, mask)| Exchange { offset: at * 0x10, mask }).collect();
+    let scaled = MbarrierAccess { at: 0x60, kind: MbarrierKind::Init, base: 9, uniform_base: 63, offset: 0, scale: 8 };
+    let plain =
+        MbarrierAccess { at: 0x70, kind: MbarrierKind::ArriveDrop, base: 255, uniform_base: 63, offset: 8, scale: 1 };
+    kernel.mbarriers = Some(Mbarriers { initialised: Some(1), accesses: vec![scaled, plain] });
+    let mut module = ModuleSpec::new("sm_80".parse().unwrap());
+    module.functions.push(kernel);
+    let counted = |module: &ModuleSpec| {
+        let cubin = Cubin::parse(&write(module).unwrap()).unwrap();
+        let info = cubin.functions[0].info.clone();
+        move |number: u8| info.iter().find(|record| record.number == number).map(|record| record.as_words())
+    };
+    let words = counted(&module);
+    assert_eq!(words(number::CRS_STACK_SIZE), Some(vec![0]));
+    assert_eq!(words(number::INT_WARP_WIDE_INSTR_OFFSETS), Some(vec![0x10, 0x20]));
+    assert_eq!(words(number::COOP_GROUP_INSTR_OFFSETS), Some(vec![0x30, 0x40, 0x50]));
+    assert_eq!(words(number::COOP_GROUP_MASK_REGIDS), Some(vec![0x0500_0005, 0x0b00_0004, 0xffff_ffff]));
+    let accesses = vec![0x60, 9, 0, 0x3f_0120, 0x70, 255, 8, 0x3f_0103];
+    assert_eq!(words(number::MBARRIER_INSTR_OFFSETS), Some(accesses));
+    assert_eq!(words(number::NUM_MBARRIERS), Some(vec![1]));
+    // A loop may initialise any number of them.
+    module.functions[0].mbarriers.as_mut().unwrap().initialised = None;
+    assert_eq!(counted(&module)(number::NUM_MBARRIERS), Some(vec![0xffff]));
 }

@@ -71,6 +71,17 @@ bitflags::bitflags! {
         /// A ballot of the lanes that are here, by which the members of an exchange are told to go where members come together that are
         /// at another exchange of the function.
         const MEETING = 1 << 12;
+        /// Executed for the members of a mask: the exchange or the wait that a `.sync` instruction of the program is.
+        const MEMBERS = 1 << 13;
+        /// An exchange among the lanes of the warp that the compiler has added.
+        const ADDED = 1 << 14;
+        /// Initialises an mbarrier, arrives at it, or looks at its phase.
+        const MBARRIER = 1 << 15;
+        /// With `MBARRIER`: the arrival is a drop, the phase is told by its parity.
+        const OTHER_MBARRIER_KIND = 1 << 0;
+        /// What changes no code and is only told to tools.
+        const NOTES =
+            Self::MEMBERS.bits() | Self::ADDED.bits() | Self::MBARRIER.bits() | Self::OTHER_MBARRIER_KIND.bits();
     }
 }
 

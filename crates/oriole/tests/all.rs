@@ -2,4 +2,5 @@
 
 mod compiler;
 mod divisions;
+mod notes;
 mod simulator;

@@ -6,7 +6,9 @@
 
 mod bank_two;
 mod dwarf;
+mod limits;
 pub(crate) mod lines;
+mod notes;
 mod object;
 mod objects;
 mod prologue;
@@ -235,11 +237,12 @@ fn function_section(
     if !section.is_object {
         spec.callees = section.shared.externs.clone();
     }
+    notes::describe(section, &mut spec);
     let attributes = func.attributes();
     spec.limits = Limits {
         max_threads: attributes.maxntid,
         required_threads: attributes.reqntid,
-        max_registers: attributes.maxnreg.map(|asked| asked.min(oriole_regalloc::MAXIMUM_REGISTERS)),
+        max_registers: limits::registers(attributes, module.arch.sm(), spec.registers),
         cluster: attributes.cluster,
         max_cluster_rank: attributes.max_cluster_rank,
         explicit_cluster: attributes.explicit_cluster,

@@ -1,5 +1,6 @@
 //! The `.nv.info` sections, `.nv.callgraph`, `.nv.compat` and our note.
 
+use super::instructions;
 use super::layout::{InfoItem, Layout};
 use super::plan::{Pair, Second, SymbolTable};
 use super::symbols::object_type;
@@ -36,7 +37,7 @@ const OBJECT_FLAGS: [(ObjectKind, u32); 3] =
     [(ObjectKind::Texture, 0x1_f600), (ObjectKind::Surface, 0x1_f700), (ObjectKind::Sampler, 0x1_f800)];
 
 /// The module's `.nv.info`.
-pub(super) fn module_info(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec<u8>, WriteError> {
+pub(super) fn module_info(layout: &Layout, spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec<u8>, WriteError> {
     let mut records = sampler_records(spec, symbols)?;
     for function in spec.functions.iter().rev() {
         let symbol = symbols.need(&function.name, &function.name)?;
@@ -57,6 +58,13 @@ pub(super) fn module_info(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Ve
             FileKind::Executable => Attribute::words(number::MIN_STACK_SIZE, &[symbol, function.min_stack_size]),
             FileKind::Relocatable => Attribute::words(number::MAX_STACK_SIZE, &[symbol, 0]),
         });
+    }
+    // Functions say it themselves.
+    if spec.functions.is_empty() {
+        let is_version = |item: &&InfoItem| matches!(item, InfoItem::Half(number::MERCURY_ISA_VERSION, _));
+        if let Some(InfoItem::Half(number, version)) = layout.info.iter().find(is_version) {
+            records.push(Attribute::half(*number, *version));
+        }
     }
     encode(&records, "module")
 }
@@ -143,6 +151,7 @@ fn push(
             records.extend(list(number::EXTERNS, &externs));
         }
         InfoItem::Syscalls => records.extend(list(number::SYSCALL_OFFSETS, &function.syscalls)),
+        InfoItem::Instructions => instructions::push(records, function),
         InfoItem::Exits => {
             records.extend(list(number::EXIT_INSTR_OFFSETS, &function.exits));
             records.extend(list(number::INDIRECT_BRANCH_TARGETS, &function.jumps));
@@ -168,12 +177,14 @@ fn push(
             let units = if accessed { TENSOR_POOL_UNITS } else { 0 };
             records.push(Attribute::byte(number::VRC_CTA_INIT_COUNT, units));
         }
-        InfoItem::CallStack if function.callees.is_empty() && function.inner_functions.is_empty() => {}
+        InfoItem::CallStack => {
+            let calls = !function.callees.is_empty() || !function.inner_functions.is_empty();
+            records.extend((calls || function.gathers).then(|| Attribute::words(number::CRS_STACK_SIZE, &[0])));
+        }
         InfoItem::ObjectBank(number, kinds) if holds(function, symbols, kinds) => {
             records.push(Attribute::byte(number, 0));
         }
         InfoItem::ObjectBank(..) => {}
-        InfoItem::CallStack => records.push(Attribute::words(number::CRS_STACK_SIZE, &[0])),
     }
     Ok(())
 }
@@ -260,12 +271,17 @@ pub(super) fn prototypes(
         .collect()
 }
 
+/// Whether ptxas puts the function's code into the second class of instructions: textures, surfaces, tensor memory.
+fn is_of_class_2(function: &FunctionSpec) -> bool {
+    !function.object_slots.is_empty() || function.tensor_memory.is_some()
+}
+
 /// `.nv.compat` of a target that has it.
-pub(super) fn compat(suffix: Suffix, fastpath: u32) -> Result<Vec<u8>, WriteError> {
+pub(super) fn compat(module: &ModuleSpec, fastpath: u32) -> Result<Vec<u8>, WriteError> {
     let fastpath = [fastpath.to_le_bytes(), [0; 4]].concat();
     let records = [
-        Attribute::byte(compat::ACCELERATOR_TARGET, u8::from(suffix == Suffix::Arch)),
-        Attribute::byte(compat::ISA_CLASS, 1),
+        Attribute::byte(compat::ACCELERATOR_TARGET, u8::from(module.target.suffix == Suffix::Arch)),
+        Attribute::byte(compat::ISA_CLASS, if module.functions.iter().any(is_of_class_2) { 2 } else { 1 }),
         Attribute::byte(compat::INST_TCGEN05_MMA, 5),
         Attribute::half(compat::MERCURY_ISA_VERSION, 0x101),
         Attribute::byte(compat::INST_TENSORMAP_V1, 0),

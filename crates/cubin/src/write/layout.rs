@@ -29,6 +29,8 @@ pub(super) enum InfoItem {
     Externs,
     /// `SYSCALL_OFFSETS`, if it calls external functions.
     Syscalls,
+    /// The lists of exchanges in the warp and of what is done with mbarriers.
+    Instructions,
     /// `EXIT_INSTR_OFFSETS`, if any.
     Exits,
     /// `CTAIDZ_USED`, if so.
@@ -84,8 +86,8 @@ impl Layout {
 }
 
 use InfoItem::{
-    ApiVersion, BlockShape, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, MaxRegCount, NumBarriers,
-    ObjectBank, ParamCbank, ParamSize, Params, PoolUnits, Syscalls, TensorBlocks, TensorBook, Word,
+    ApiVersion, BlockShape, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, Instructions, MaxRegCount,
+    NumBarriers, ObjectBank, ParamCbank, ParamSize, Params, PoolUnits, Syscalls, TensorBlocks, TensorBook, Word,
 };
 
 macro_rules! before_hopper {
@@ -104,7 +106,7 @@ macro_rules! before_hopper {
                 $($first,)* ApiVersion, $($special,)* ParamCbank, ParamSize, Params, MaxRegCount,
                 ObjectBank(number::BINDLESS_SURFACE_BANK, &[Surface]),
                 ObjectBank(number::BINDLESS_TEXTURE_BANK, &[Texture, Sampler]), NumBarriers,
-                Externs, Half(number::MERCURY_ISA_VERSION, 0), Syscalls, Exits, CtaidZ, BlockShape, CallStack,
+                Externs, Half(number::MERCURY_ISA_VERSION, 0), Instructions, Syscalls, Exits, CtaidZ, BlockShape, CallStack,
             ],
         }
     };
@@ -135,6 +137,7 @@ const HOPPER: Layout = Layout {
         NumBarriers,
         Externs,
         Half(number::MERCURY_ISA_VERSION, 0x101),
+        Instructions,
         Syscalls,
         Exits,
         BlockShape,
@@ -165,6 +168,7 @@ macro_rules! blackwell {
                 Externs,
                 Half(number::MERCURY_ISA_VERSION, 0x101),
                 PoolUnits,
+                Instructions,
                 Syscalls,
                 Exits,
                 BlockShape,

@@ -3,6 +3,7 @@
 mod emit;
 mod frame;
 mod info;
+mod instructions;
 mod layout;
 mod lines;
 mod plan;
@@ -134,9 +135,9 @@ fn notes(module: &ModuleSpec, layout: &Layout, symbols: &SymbolTable) -> Result<
         note(".note.oriole", 0, info::tool_note()),
         note(".note.nv.cuinfo", CUINFO_FLAGS, info::target_note(module)),
     ];
-    out.push(SectionPlan::table(".nv.info".to_owned(), SHT_CUDA_INFO, info::module_info(module, symbols)?));
+    out.push(SectionPlan::table(".nv.info".to_owned(), SHT_CUDA_INFO, info::module_info(layout, module, symbols)?));
     if let Some(fastpath) = layout.compat {
-        let bytes = info::compat(module.target.suffix, fastpath)?;
+        let bytes = info::compat(module, fastpath)?;
         let compat = SectionPlan::data(".nv.compat".to_owned(), 0, 4, bytes);
         out.push(SectionPlan { sh_type: compat::SHT_CUDA_COMPAT, ..compat });
     }

@@ -43,9 +43,8 @@ fn missing(cx: &mut FnLower<'_, '_>, mask: &ast::Operand, meeting: Meeting) -> L
     let mask = sources::src(cx, mask)?;
     let present = cx.temp()?;
     let vote = cx.emit(Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, present), (PA, Operand::pt())])?;
-    if meeting == Meeting::InFunction {
-        cx.func.edit().update(vote, |inst| inst.flags |= InstFlags::MEETING);
-    }
+    let in_function = if meeting == Meeting::InFunction { InstFlags::MEETING } else { InstFlags::empty() };
+    cx.func.edit().update(vote, |inst| inst.flags |= InstFlags::ADDED | in_function);
     let absent = word_ops::logic(cx, lut::NOT_AND, present, mask)?;
     let missing = Operand::reg(cx.temp_of(RegType::P)?);
     ops::isetp(cx, missing, Cmp::NE, false, absent, Operand::rz())?;

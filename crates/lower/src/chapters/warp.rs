@@ -7,7 +7,7 @@ use crate::function::{FnLower, destinations, operands, ops, sources, uniform, wo
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, C, D, PA, PD};
 use oriole_isa::{
-    Cmp, Credux, CreduxType, Field, MatchMode, MatchSize, Mods, Opcode as Sass, Redux, Setting, Shfl, Vote,
+    Cmp, Credux, CreduxType, Field, MatchMode, MatchSize, Mods, Opcode as Sass, Redux, Role, Setting, Shfl, Vote,
 };
 use oriole_ori::{Inst, InstFlags, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Word};
@@ -27,8 +27,15 @@ pub(crate) fn meet(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered {
     // Behind a branch all meet again; threads that pass a guarded wait by would stay apart from the others.
     cx.guard_by_branch()?;
     let mut inst = wait_for(cx, mask)?;
-    inst.flags |= InstFlags::VOLATILE;
+    inst.flags |= InstFlags::VOLATILE | InstFlags::MEMBERS;
     cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// Emits the exchange that a `.sync` instruction is.
+fn exchange_of(cx: &mut FnLower<'_, '_>, opcode: Sass, mods: &[Setting], operands: &[(Role, Operand)]) -> Lowered {
+    let inst = cx.emit(opcode, mods, operands)?;
+    cx.func.edit().update(inst, |inst| inst.flags |= InstFlags::MEMBERS);
     Ok(())
 }
 
@@ -89,8 +96,7 @@ fn shuffle(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         let lane = shuffle_source(cx, lane, 0x1f)?;
         let clamp = shuffle_source(cx, clamp, 0x1fff)?;
         let (to, pred) = results(cx, operands::operand(instruction, 0)?)?;
-        cx.emit(Sass::SHFL, &[Field::SHFL.is(mode)], &[(D, to), (PD, pred), (A, value), (B, lane), (C, clamp)])?;
-        Ok(())
+        exchange_of(cx, Sass::SHFL, &[Field::SHFL.is(mode)], &[(D, to), (PD, pred), (A, value), (B, lane), (C, clamp)])
     })
 }
 
@@ -155,7 +161,7 @@ fn by_mask(
 /// The members for which `pred` holds: those of the lanes that are here, under the mask.
 fn members_where(cx: &mut FnLower<'_, '_>, pred: Operand, mask: Operand) -> Lowered<Operand> {
     let all = cx.temp()?;
-    cx.emit(Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, all), (PA, pred)])?;
+    exchange_of(cx, Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, all), (PA, pred)])?;
     word_ops::logic(cx, lut::AND, all, mask)
 }
 
@@ -177,10 +183,7 @@ fn vote(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 fn vote_of(cx: &mut FnLower<'_, '_>, to: &ast::Operand, pred: Operand, mask: Option<Operand>, mode: Vote) -> Lowered {
     let Some(mask) = mask.filter(|_| mode != Vote::EQ) else {
         let to = destinations::dst_pred(cx, to)?;
-        return by_mask(cx, mask, |cx| {
-            cx.emit(Sass::VOTE, &[Field::VOTE.is(mode)], &[(PD, to), (PA, pred)])?;
-            Ok(())
-        });
+        return by_mask(cx, mask, |cx| exchange_of(cx, Sass::VOTE, &[Field::VOTE.is(mode)], &[(PD, to), (PA, pred)]));
     };
     let (pred, comparison) = if mode == Vote::ALL { (pred.not(), Cmp::EQ) } else { (pred, Cmp::NE) };
     let members = members_where(cx, pred, mask)?;
@@ -192,8 +195,7 @@ fn vote_of(cx: &mut FnLower<'_, '_>, to: &ast::Operand, pred: Operand, mask: Opt
 fn ballot(cx: &mut FnLower<'_, '_>, to: &ast::Operand, pred: Operand, mask: Option<Operand>) -> Lowered {
     let Some(mask) = mask else {
         let to = destinations::dst(cx, to)?;
-        cx.emit(Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, to), (PA, pred)])?;
-        return Ok(());
+        return exchange_of(cx, Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, to), (PA, pred)]);
     };
     let members = members_where(cx, pred, mask)?;
     let to = destinations::dst(cx, to)?;
@@ -229,13 +231,10 @@ fn match_members(
     let (to, pred) = results(cx, operands::operand(instruction, 0)?)?;
     if let Some(mask) = mask.filter(|_| mode == MatchMode::ANY) {
         let same = cx.temp()?;
-        cx.emit(Sass::MATCH, &mods, &[(D, same), (A, value)])?;
+        exchange_of(cx, Sass::MATCH, &mods, &[(D, same), (A, value)])?;
         return word_ops::lop2(cx, to, lut::AND, same, mask);
     }
-    by_mask(cx, mask, |cx| {
-        cx.emit(Sass::MATCH, &mods, &[(D, to), (PD, pred), (A, value)])?;
-        Ok(())
-    })
+    by_mask(cx, mask, |cx| exchange_of(cx, Sass::MATCH, &mods, &[(D, to), (PD, pred), (A, value)]))
 }
 
 /// `activemask.b32 d;`
@@ -281,7 +280,7 @@ fn reduce_members(
         let to = destinations::dst(cx, operands::operand(instruction, 0)?)?;
         by_mask(cx, mask, |cx| {
             let all = Operand::reg(cx.temp_of(RegType::Ur)?);
-            cx.emit(opcode, mods, &[(D, all), (A, value)])?;
+            exchange_of(cx, opcode, mods, &[(D, all), (A, value)])?;
             ops::mov(cx, to, all)
         })
     })

@@ -2,6 +2,7 @@
 
 use super::MachineInst;
 use crate::entity::LocId;
+use crate::inst::InstFlags;
 
 /// Bytes of an instruction.
 pub const INST_BYTES: i64 = 16;
@@ -19,8 +20,12 @@ pub struct MachineCode {
     pub exits: Vec<u32>,
     /// Positions with a place in the source.
     pub locs: Vec<(u32, LocId)>,
+    /// Positions of instructions of which tools are told ([`InstFlags::NOTES`]), with these flags.
+    pub notes: Vec<(u32, InstFlags)>,
     /// Jumps by tables.
     pub tables: Vec<CodeTable>,
+    /// Threads wait for each other at a place of the code: there is a `BSSY` or `WARPSYNC`.
+    pub gathers: bool,
     /// One more than the highest R register that an instruction names.
     pub registers: u32,
 }

@@ -246,6 +246,11 @@ impl MachineFunction {
             if data.opcode == Opcode::EXIT {
                 code.exits.push(at);
             }
+            code.gathers |= matches!(data.opcode, Opcode::BSSY | Opcode::WARPSYNC);
+            let notes = data.flags & InstFlags::NOTES;
+            if !notes.is_empty() {
+                code.notes.push((at, notes));
+            }
             code.locs.extend(data.loc.expand().map(|loc| (at, loc)));
         }
         Ok(code)

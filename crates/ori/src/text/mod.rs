@@ -65,6 +65,10 @@ const FLAGS: Names<InstFlags> = Names(&[
     (InstFlags::UNIFORM, "uniform"),
     (InstFlags::CONTRACTS, "contracts"),
     (InstFlags::MEETING, "meeting"),
+    (InstFlags::MEMBERS, "members"),
+    (InstFlags::ADDED, "added"),
+    (InstFlags::MBARRIER, "mbarrier"),
+    (InstFlags::OTHER_MBARRIER_KIND, "other_kind"),
 ]);
 
 const FILES: Names<RegFile> = Names(&[

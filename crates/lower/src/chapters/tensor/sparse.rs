@@ -48,7 +48,8 @@ fn bit_of(cx: &mut FnLower<'_, '_>, lane: Operand, bit: u32) -> Lowered<Operand>
 fn shuffle(cx: &mut FnLower<'_, '_>, mode: Shfl, value: Operand, lane: Operand, clamp: u32) -> Lowered<Operand> {
     let to = cx.temp()?;
     let operands = [(D, to), (PD, Operand::pt()), (A, value), (B, lane), (C, Operand::imm(clamp))];
-    cx.emit(Sass::SHFL, &[Field::SHFL.is(mode)], &operands)?;
+    let added = cx.emit(Sass::SHFL, &[Field::SHFL.is(mode)], &operands)?;
+    cx.func.edit().update(added, |inst| inst.flags |= oriole_ori::InstFlags::ADDED);
     Ok(to)
 }
 

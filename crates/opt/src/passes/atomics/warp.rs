@@ -10,9 +10,14 @@ use super::{Special, TOGETHER};
 use crate::Context;
 use crate::passes::general::source;
 use oriole_isa::{AtomType, Cmp, Effects, Field, Mods, Mul, Opcode, Redux, RegFile, Role, Setting, Shfl, Sign, Vote};
-use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, LocId, Operand, PackedOption, RegType, VReg};
+use oriole_ori::{
+    Block, BuildError, Function, Guard, Inst, InstFlags, InstId, LocId, Operand, PackedOption, RegType, VReg,
+};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+
+/// What lanes tell each other by.
+const EXCHANGES: [Opcode; 4] = [Opcode::VOTE, Opcode::VOTEU, Opcode::SHFL, Opcode::REDUX];
 
 /// The truth table of A and B.
 pub(super) const AND: Operand = Operand::imm(0xc0);
@@ -308,6 +313,9 @@ impl<'f> Warp<'f> {
     pub(super) fn emit(&mut self, opcode: Opcode, mods: &[Setting], roles: &[(Role, Operand)]) {
         let mut inst = Inst::neutral(opcode, mods.iter().copied().collect::<Mods>());
         roles.iter().for_each(|(role, operand)| inst.set_role(*role, *operand));
+        if EXCHANGES.contains(&opcode) {
+            inst.flags |= InstFlags::ADDED;
+        }
         self.add(inst);
     }
 

@@ -123,6 +123,7 @@ impl Forms<'_> {
     /// Operands go to the places with the same role.
     fn same_roles(&self, inst: &Inst, opcode: Opcode) -> Option<Inst> {
         let mut new = Inst::neutral(opcode, translated(inst, opcode)?);
+        new.flags = inst.flags & InstFlags::NOTES;
         for (operand, spec) in inst.operands.iter().zip(inst.opcode.signature()) {
             match opcode.position(spec.role) {
                 Some(at) => new.operands[at] = self.uniform(*operand)?,

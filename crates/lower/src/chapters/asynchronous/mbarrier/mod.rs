@@ -13,7 +13,7 @@ use crate::function::{FnLower, destinations, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, Base, C, D, Offset, UBase};
 use oriole_isa::{ArrivesCount, Field, Opcode as Sass, ShiftDir, ShiftType};
-use oriole_ori::{Inst, Operand};
+use oriole_ori::{Inst, InstFlags, Operand};
 use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Word};
 
 /// What an instruction does, by the word that tells.
@@ -65,6 +65,12 @@ fn release(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     fences::release_fence(cx, scope)
 }
 
+/// The flags of an instruction that does what the PTX instruction says.
+fn notes(instruction: &Instruction) -> InstFlags {
+    let other = instruction.has(Word::ArriveDrop) || instruction.has(Word::Parity);
+    if other { InstFlags::MBARRIER | InstFlags::OTHER_MBARRIER_KIND } else { InstFlags::MBARRIER }
+}
+
 /// Where an arrival's state goes: a pair, or `RZ` for `_`.
 fn state_register(cx: &mut FnLower<'_, '_>, result: &ast::Operand) -> Lowered<Operand> {
     match result {
@@ -109,6 +115,7 @@ pub(crate) fn arrive_after_copies(cx: &mut FnLower<'_, '_>, instruction: &Instru
     let mut inst = Inst::neutral(Sass::ARRIVES, Default::default());
     inst.mods.set(Field::ARRIVES_COUNT, count);
     set_place(&mut inst, place);
+    inst.flags |= notes(instruction);
     cx.emit_inst(inst)?;
     Ok(())
 }

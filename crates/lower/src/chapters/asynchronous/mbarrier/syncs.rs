@@ -4,7 +4,7 @@
 //! arrivals still pending, and in bit 31 the phase.
 
 use crate::chapters::asynchronous::mbarrier::{
-    Addr, constant, needs_clusters, parity, place, release, set_place, state_register,
+    Addr, constant, needs_clusters, notes, parity, place, release, set_place, state_register,
 };
 use crate::chapters::memory::fences;
 use crate::error::Lowered;
@@ -59,7 +59,9 @@ pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
     one_by_one(cx, |cx| {
         let base = uniform(cx, &[base])?;
         let state = uniform(cx, &words)?;
-        cx.emit(Sass::SYNCSU, &[], &[(UBase, base), (Offset, Operand::imm_signed(place.offset)), (A, state)])?;
+        let exchange =
+            cx.emit(Sass::SYNCSU, &[], &[(UBase, base), (Offset, Operand::imm_signed(place.offset)), (A, state)])?;
+        cx.func.edit().update(exchange, |inst| inst.flags |= notes(instruction));
         Ok(())
     })
 }
@@ -69,6 +71,7 @@ pub(crate) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) ->
     let place = place(cx, instruction, 0)?;
     let mut inst = syncs(SyncsOp::CCTL, place);
     inst.mods.set(Field::SYNCS_CCTL, SyncsCctl::IV);
+    inst.flags |= notes(instruction);
     cx.emit_inst(inst)?;
     Ok(())
 }
@@ -94,6 +97,7 @@ pub(crate) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Low
     let mut inst = syncs(SyncsOp::ARRIVE, place);
     inst.mods.set(Field::SYNCS_COUNT, how);
     inst.mods.set(Field::OPTOUT, instruction.has(Word::ArriveDrop));
+    inst.flags |= notes(instruction);
     inst.set_role(A, count);
     let result = operands::operand(instruction, 0)?;
     if instruction.has(Word::NoComplete) {
@@ -165,6 +169,7 @@ pub(crate) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -
     let count = if instruction.has(Word::ExpectTx) { SyncsCount::A0TR } else { SyncsCount::A0TX };
     let mut inst = arrival(place, count);
     inst.set_role(A, bytes);
+    inst.flags |= notes(instruction);
     cx.emit_inst(inst)?;
     Ok(())
 }
@@ -189,6 +194,7 @@ pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
     let mut check = syncs(SyncsOp::PHASECHK, place);
     check.set_role(A, phase);
     check.set_role(PD, over);
+    check.flags |= notes(instruction);
     let mut first = check.clone();
     first.mods.set(Field::TRYWAIT, tries);
     cx.emit_inst(first)?;

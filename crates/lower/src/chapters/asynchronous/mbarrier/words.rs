@@ -8,7 +8,9 @@
 //! `ATOMS.ARRIVE.64` counts word 1 up and, when it is through, starts the next phase from word 0. Source: code
 //! of ptxas 13.0.88.
 
-use crate::chapters::asynchronous::mbarrier::{Addr, constant, parity, place, release, set_place, state_register};
+use crate::chapters::asynchronous::mbarrier::{
+    Addr, constant, notes, parity, place, release, set_place, state_register,
+};
 use crate::error::Lowered;
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
@@ -16,7 +18,7 @@ use crate::function::{FnLower, destinations, operands, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, Base, C, D, Data, Lut, Offset, PD};
 use oriole_isa::{AtomOp, AtomType, Field, MemSize, Opcode as Sass};
-use oriole_ori::{Inst, Operand};
+use oriole_ori::{Inst, InstFlags, InstId, Operand};
 use oriole_ptx::ast::{Instruction, Word};
 
 /// Word 0 of a barrier without arrivals.
@@ -44,7 +46,8 @@ pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
     let data = ops::in_pair(cx, value)?;
     let mods = [Field::MEM_SIZE.is(MemSize::B64)];
     let operands = [(Base, place.base), (Offset, Operand::imm_signed(place.offset)), (Data, data)];
-    cx.emit(Sass::STS, &mods, &operands)?;
+    let store = cx.emit(Sass::STS, &mods, &operands)?;
+    cx.func.edit().update(store, |inst| inst.flags |= notes(instruction));
     Ok(())
 }
 
@@ -73,6 +76,7 @@ pub(crate) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Low
     let mut inst = Inst::neutral(Sass::ATOMS, mods.into_iter().collect());
     inst.set_role(D, state);
     set_place(&mut inst, place);
+    inst.flags |= notes(instruction);
     cx.emit_inst(inst)?;
     Ok(())
 }
@@ -86,7 +90,8 @@ fn arrive_early(cx: &mut FnLower<'_, '_>, instruction: &Instruction, place: Addr
         add(cx, place, Operand::rz(), count)?;
     }
     let old = cx.temp()?;
-    add(cx, second(place), old, count)?;
+    let arrival = add(cx, second(place), old, count)?;
+    cx.func.edit().update(arrival, |inst| inst.flags |= notes(instruction));
     let state = destinations::dst64_direct(cx, operands::operand(instruction, 0)?)?;
     ops::mov(cx, state.lo, old)?;
     ops::mov(cx, state.hi, old)
@@ -94,7 +99,8 @@ fn arrive_early(cx: &mut FnLower<'_, '_>, instruction: &Instruction, place: Addr
 
 /// The phase expects one arrival more.
 pub(crate) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
-    add(cx, second(place), Operand::rz(), Operand::imm(u32::MAX))
+    add(cx, second(place), Operand::rz(), Operand::imm(u32::MAX))?;
+    Ok(())
 }
 
 /// `mbarrier.test_wait{.parity} p, [m], state;`: whether the phase bit has changed.
@@ -105,7 +111,7 @@ pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
     let before = ops::in_reg(cx, before)?;
     let now = cx.temp()?;
     let mut load = Inst::neutral(Sass::LDS, Default::default());
-    load.flags |= oriole_ori::InstFlags::VOLATILE;
+    load.flags |= InstFlags::VOLATILE | notes(instruction);
     load.mods.set(Field::MEM_SIZE, MemSize::B32);
     load.set_role(D, now);
     load.set_role(Base, place.base);
@@ -133,10 +139,9 @@ fn second(place: Addr) -> Addr {
 }
 
 /// `old` = the word at `place`, which becomes the sum.
-fn add(cx: &mut FnLower<'_, '_>, place: Addr, old: Operand, value: Operand) -> Lowered {
+fn add(cx: &mut FnLower<'_, '_>, place: Addr, old: Operand, value: Operand) -> Lowered<InstId> {
     let value = ops::in_reg(cx, value)?;
     let mods = [Field::ATOM_OP.is(AtomOp::ADD), Field::ATOM_TYPE.is(AtomType::U32)];
     let operands = [(D, old), (Base, place.base), (Offset, Operand::imm_signed(place.offset)), (Data, value)];
-    cx.emit(Sass::ATOMS, &mods, &operands)?;
-    Ok(())
+    cx.emit(Sass::ATOMS, &mods, &operands)
 }
