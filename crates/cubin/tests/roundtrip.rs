@@ -308,7 +308,7 @@ fn lists_of_instructions_are_written() {
     let plain =
         MbarrierAccess { at: 0x70, kind: MbarrierKind::ArriveDrop, base: 255, uniform_base: 63, offset: 8, scale: 1 };
     kernel.mbarriers = Some(Mbarriers { initialised: Some(1), accesses: vec![scaled, plain] });
-    let mut module = ModuleSpec::new("sm_80".parse().unwrap());
+    let mut module = ModuleSpec::new(Target::from_name("sm_80").unwrap());
     module.functions.push(kernel);
     let counted = |module: &ModuleSpec| {
         let cubin = Cubin::parse(&write(module).unwrap()).unwrap();
