@@ -169,7 +169,7 @@ impl Numbers<'_, '_, '_> {
     fn difference(&mut self, a: Wide, b: Wide) -> Lowered<Wide> {
         if self.bits == 32 {
             let a = if a.bits() == Some(0) { Operand::rz() } else { a.lo };
-            return Ok(of_word(word_ops::sum(self.cx, a, b.lo.neg())?));
+            return Ok(of_word(word_ops::sum(self.cx, a, word_ops::negated(b.lo))?));
         }
         let (difference, d) = wide::temp_wide(self.cx)?;
         wide::wide_sub(self.cx, d, a, b, Carry::default())?;
