@@ -5,39 +5,15 @@
 use oriole_check::check;
 use oriole_cubin::{Cubin, FunctionSpec, ModuleSpec, Target, write};
 use oriole_device::{FaultKind, Launch, Memory};
-use oriole_isa::{Arch, Control, encode, parse};
+use oriole_isa::Arch;
 use oriole_sim::{Options, RunError, Simulator};
+use words::{Line, code};
 
-/// A line of code: text with `-> N` for the address of line N, and control `STALL[:W<n>][:R<n>][:B<n>...]`.
-type Line = (&'static str, &'static str);
-
-fn control(text: &str) -> Control {
-    let mut parts = text.split(':');
-    let stall = parts.next().and_then(|stall| stall.parse().ok()).expect("a stall count");
-    let mut control = Control { stall, stay: (1..12).contains(&stall), ..Control::NONE };
-    for part in parts {
-        let number: u8 = part[1..].parse().expect("a scoreboard");
-        match &part[..1] {
-            "W" => control.write_scoreboard = number,
-            "R" => control.read_scoreboard = number,
-            _ => control.wait_mask |= 1 << number,
-        }
-    }
-    control
-}
+#[path = "../../check/tests/assembled/words.rs"]
+mod words;
 
 fn cubin(arch: Arch, number: u32, lines: &[Line]) -> Cubin {
-    let word = |(at, (text, bits)): (usize, &Line)| {
-        let text = match text.split_once("-> ") {
-            Some((before, line)) => format!("{before}{:#x}", 16 * line.parse::<u32>().expect("a line")),
-            None => (*text).to_owned(),
-        };
-        let mut inst = parse(&text, arch, &|_| None).unwrap_or_else(|error| panic!("{arch} {text}: {error}"));
-        inst.control = control(bits);
-        encode(&inst, arch, 16 * at as u64).unwrap_or_else(|error| panic!("{arch} {text}: {error}")).to_le_bytes()
-    };
-    let code: Vec<u8> = lines.iter().enumerate().flat_map(word).collect();
-    let kernel = FunctionSpec { barriers: 1, shared_size: 1024, ..FunctionSpec::kernel("k", code, 32) };
+    let kernel = FunctionSpec { barriers: 1, shared_size: 1024, ..FunctionSpec::kernel("k", code(lines, arch), 32) };
     let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(number)) };
     Cubin::parse(&write(&module).expect("a module")).expect("a cubin")
 }

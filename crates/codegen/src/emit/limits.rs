@@ -3,9 +3,6 @@
 use oriole_isa::SmDescription;
 use oriole_ori::Attributes;
 
-/// Parts of a multiprocessor that share out its warps and registers.
-const PARTS: u32 = 4;
-
 /// The limit for a kernel that has `used` registers: `.maxnreg`, or what each thread can have so that `.minnctapersm`
 /// blocks of the most threads fit. ptxas ignores a demand for more threads than there can be. `None` where nothing limits
 /// them, or where the kernel takes more all the same.
@@ -19,7 +16,7 @@ pub(super) fn registers(attributes: &Attributes, sm: &SmDescription, used: u32) 
     if warps == 0 || warps > sm.max_warps {
         return None;
     }
-    let each = sm.registers / (warps.next_multiple_of(PARTS) * sm.warp_size);
+    let each = sm.registers / (warps.next_multiple_of(sm.schedulers) * sm.warp_size);
     let each = each - each % sm.register_granularity;
     Some(each).filter(|each| (used..oriole_regalloc::MAXIMUM_REGISTERS).contains(each))
 }

@@ -2,6 +2,7 @@
 
 use super::Section;
 use oriole_cubin::{Exchange, FunctionSpec, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers};
+use oriole_isa::access::{Register, Touches};
 use oriole_isa::{
     Arch, AtomOp, BaseScale, Field, Inst, Opcode, RegFile, Role, SyncsCount, SyncsOp, SyncsResult, Value, decode,
 };
@@ -94,13 +95,12 @@ fn mask(code: &Code<'_>, jumps: &[Jump], exchange: u32) -> Option<MaskRegister> 
         let inst = code.at(offset)?;
         if inst.opcode == Opcode::WARPSYNC {
             let register = match inst.operands.get(Opcode::WARPSYNC.position(Role::A)?)?.value {
-                Value::Reg(RegFile::R, number) => (RegFile::R, number),
-                Value::Reg(RegFile::UR, number) => (RegFile::UR, number),
+                Value::Reg(file @ (RegFile::R | RegFile::UR), number) => Register::new(file, number)?,
                 _ => return None,
             };
-            let kept = !written.contains(&register) && RegFile::R.zero() != Some(register.1);
-            let number = u8::try_from(register.1).ok().filter(|_| kept)?;
-            return Some(match register.0 {
+            let kept = !written.contains(&register);
+            let number = u8::try_from(register.number()).ok().filter(|_| kept)?;
+            return Some(match register.file() {
                 RegFile::UR => MaskRegister::Uniform(number),
                 _ => MaskRegister::Thread(number),
             });
@@ -110,7 +110,7 @@ fn mask(code: &Code<'_>, jumps: &[Jump], exchange: u32) -> Option<MaskRegister> 
         }
         // What the exchange itself writes is written when it has read.
         if offset != exchange {
-            written.extend(registers_written(&inst));
+            written.extend(Touches::of(&inst, code.section.arch).writes.into_iter().map(|write| write.register));
         }
         offset = offset.checked_sub(BYTES as u32)?;
         if ends_block(&code.at(offset)?) {
@@ -123,19 +123,6 @@ fn mask(code: &Code<'_>, jumps: &[Jump], exchange: u32) -> Option<MaskRegister> 
 fn ends_block(inst: &Inst) -> bool {
     let joins = matches!(inst.opcode, Opcode::BSYNC | Opcode::CALL | Opcode::RET | Opcode::EXIT | Opcode::BRX);
     joins || inst.opcode == Opcode::BRA
-}
-
-fn registers_written(inst: &Inst) -> Vec<(RegFile, u16)> {
-    let mut written = Vec::new();
-    for (at, (operand, spec)) in inst.operands.iter().zip(inst.opcode.signature()).enumerate() {
-        if let Value::Reg(file, first) = operand.value
-            && spec.is_def
-        {
-            written
-                .extend((first..first.saturating_add(u16::from(inst.width(at).max(1)))).map(|number| (file, number)));
-        }
-    }
-    written
 }
 
 /// Whether a loop may run the instruction again. That of threads which take their turns ([`Opcode::ELECT`]) is none.

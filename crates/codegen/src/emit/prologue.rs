@@ -2,6 +2,7 @@
 
 use crate::error::CompileError;
 use oriole_isa::{Arch, Control, encode, parse};
+use oriole_ori::INST_BYTES;
 
 /// What ptxas 13.0.88 begins every kernel for sm_87 with, and tells the driver by `SW_WAR` 2: unless UR2 says that it has been done, all
 /// convergence barriers of the warp are set and cleared. Text, stall count, and whether the warp stays.
@@ -28,9 +29,6 @@ const OF_SM87: [(&str, u8, bool); 20] = [
     ("UMOV UR2, 0x1", 2, true),
 ];
 
-/// Bytes of an instruction of sm_87.
-const BYTES: u64 = 16;
-
 /// The words before the first instruction of a kernel.
 ///
 /// # Errors
@@ -39,7 +37,7 @@ pub(crate) fn of_kernel(arch: Arch) -> Result<Vec<u8>, CompileError> {
     let lines: &[_] = if arch == Arch::Sm87 { &OF_SM87 } else { &[] };
     let fault = |reason: String| CompileError::Internal { function: String::new(), reason };
     let mut code = Vec::new();
-    for ((text, stall, stay), at) in lines.iter().zip((0..).step_by(BYTES as usize)) {
+    for ((text, stall, stay), at) in lines.iter().zip((0..).step_by(INST_BYTES as usize)) {
         let mut inst = parse(text, arch, &|_| None).map_err(|error| fault(format!("{text}: {error}")))?;
         inst.control = Control { stall: *stall, stay: *stay, ..Control::NONE };
         code.extend(encode(&inst, arch, at).map_err(|error| fault(format!("{text}: {error}")))?.to_le_bytes());

@@ -107,6 +107,22 @@ impl Warp {
         Ok(Next::Continue)
     }
 
+    /// What each lane has in a convergence barrier, which the `active` ones forget if it is cleared.
+    fn take_convergence(&mut self, barrier: u8, clear: bool, active: Mask) -> [Mask; WARP] {
+        let value = std::array::from_fn(|lane| self.threads.convergence(barrier, lane));
+        if clear {
+            self.threads.set_convergence(barrier, 0, active);
+        }
+        value
+    }
+
+    /// Gives each active lane its own threads to wait for.
+    fn put_convergence(&mut self, barrier: u8, value: &[Mask; WARP]) {
+        for lane in self.state.active_lanes() {
+            self.threads.set_convergence(barrier, value[lane], 1 << lane);
+        }
+    }
+
     /// What only changes whom convergence barriers wait for, or which lanes of quads execute.
     fn change_sets(&mut self, flow: &Flow, active: Mask, group: Mask) {
         match *flow {
@@ -116,26 +132,16 @@ impl Warp {
                 self.threads.break_out(barrier, lanes);
             }
             Flow::ReadConvergence { to, barrier, clear } => {
-                let value = std::array::from_fn(|lane| self.threads.convergence(barrier, lane));
+                let value = self.take_convergence(barrier, clear, active);
                 to.set(&mut self.state, &value);
-                if clear {
-                    self.threads.set_convergence(barrier, 0, active);
-                }
             }
             Flow::WriteConvergence(barrier, from) => {
                 let value = from.bits(&self.state);
-                for lane in self.state.active_lanes() {
-                    self.threads.set_convergence(barrier, value[lane], 1 << lane);
-                }
+                self.put_convergence(barrier, &value);
             }
             Flow::MoveConvergence { to, from, clear } => {
-                let value: [Mask; 32] = std::array::from_fn(|lane| self.threads.convergence(from, lane));
-                if clear {
-                    self.threads.set_convergence(from, 0, active);
-                }
-                for lane in self.state.active_lanes() {
-                    self.threads.set_convergence(to, value[lane], 1 << lane);
-                }
+                let value = self.take_convergence(from, clear, active);
+                self.put_convergence(to, &value);
             }
             Flow::SaveActive(barrier) => self.threads.set_convergence(barrier, group, active),
             Flow::WholeQuads => self.helpers = HelperLanes::of_quads(group, &self.state),
