@@ -83,7 +83,9 @@ class Kernel:
 
     def __init__(self, n, c_kind="f32"):
         self.n, self.c_kind = n, c_kind
-        self.memory, self.own, self.places = bytearray(), [], {}
+        self.memory, self.own = bytearray(), []
+        # By identity: what has a place is held, so that nothing that is made later gets its identity.
+        self.places, self.held = {}, []
         self.steps, self.results = [], []
 
     def add(self, tile):
@@ -96,6 +98,7 @@ class Kernel:
         for at, byte in tile.data.items():
             self.memory[begin + at] = byte
         self.places[id(tile)] = f"{tile.descriptor():#x}", begin + tile.start
+        self.held.append(tile)
         return self.places[id(tile)]
 
     def registers(self, words):
@@ -103,6 +106,7 @@ class Kernel:
         count = len(words) // THREADS
         if id(words) not in self.places:
             self.places[id(words)] = len(self.own)
+            self.held.append(words)
             self.own += words
         return self.places[id(words)], count
 
