@@ -48,10 +48,9 @@ pub fn header(target: Target, mode: Option<&str>) -> String {
 /// # Errors
 /// The module is not compiled or loaded; why.
 pub fn run(engine: &Engine, target: Target, kernels: &[&Kernel]) -> Result<Outputs, String> {
-    let header = header(target, kernels.iter().find_map(|kernel| kernel.mode()));
-    let text: String = std::iter::once(header).chain(kernels.iter().map(|kernel| kernel.text.clone())).collect();
     match engine {
         Engine::Interpreter => {
+            let text = text(target, kernels);
             let module = oriole_ptx::load(&text).map_err(|errors| said(&text, &errors))?;
             let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS, ..Default::default() };
             let interpreter = Interpreter::new(&module, options).map_err(|error| error.to_string())?;
@@ -61,12 +60,30 @@ pub fn run(engine: &Engine, target: Target, kernels: &[&Kernel]) -> Result<Outpu
                 interpreter.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())
             }))
         }
+        Engine::Oriole(_) => simulated(&cubin(engine, target, kernels)?, true, kernels),
+        Engine::Ptxas(..) => simulated(&cubin(engine, target, kernels)?, false, kernels),
+    }
+}
+
+/// The PTX of a module.
+fn text(target: Target, kernels: &[&Kernel]) -> String {
+    let header = header(target, kernels.iter().find_map(|kernel| kernel.mode()));
+    std::iter::once(header).chain(kernels.iter().map(|kernel| kernel.text.clone())).collect()
+}
+
+/// The cubin of a module, by the compiler that the engine stands for.
+///
+/// # Errors
+/// It is not compiled, why; the interpreter has no cubin.
+pub fn cubin(engine: &Engine, target: Target, kernels: &[&Kernel]) -> Result<Vec<u8>, String> {
+    let text = text(target, kernels);
+    match engine {
+        Engine::Interpreter => Err("the interpreter has no cubin".to_owned()),
         Engine::Oriole(opt_level) => {
             let options = CompileOptions { target: Some(target), opt_level: *opt_level, ..CompileOptions::default() };
-            let compiled = oriole_codegen::compile(&text, &options).map_err(|error| error.to_string())?;
-            simulated(&compiled.cubin, true, kernels)
+            oriole_codegen::compile(&text, &options).map(|done| done.cubin).map_err(|error| error.to_string())
         }
-        Engine::Ptxas(tool, level) => simulated(&assemble(tool, &text, target, *level)?, false, kernels),
+        Engine::Ptxas(tool, level) => assemble(tool, &text, target, *level),
     }
 }
 

@@ -66,6 +66,26 @@ impl Prepared {
     }
 }
 
+/// A launch as plain bytes.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Blocks; threads of a block; blocks of a cluster.
+    pub shape: [[u32; 3]; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// Input and output before the launch.
+    pub buffers: [Vec<u8>; 2],
+    /// The bytes of each parameter.
+    pub params: Vec<Vec<u8>>,
+    /// For each parameter, the buffer whose address its first eight bytes are to have, and what is added to it.
+    pub addresses: Vec<Option<(usize, u64)>>,
+}
+
+impl Recorded {
+    /// Where input and output are taken to be until addresses are known.
+    const BASES: [u64; 2] = [1 << 40, 1 << 44];
+}
+
 /// One result.
 #[derive(Clone, Debug)]
 pub struct Check {
@@ -187,6 +207,36 @@ impl Kernel {
         let mut arguments = vec![first, out.to_le_bytes().to_vec()];
         let objects = object::bind(&self.objects, [input, out], &mut arguments)?;
         Ok(Prepared { launch: self.shape.clone(), arguments, memory, objects, out })
+    }
+
+    /// The launch for an engine that is not of this project; none where it has textures, surfaces or samplers.
+    ///
+    /// # Errors
+    /// A tensor map that cannot be encoded.
+    pub fn recorded(&self) -> Result<Option<Recorded>, String> {
+        if self.objects.iter().any(|object| !matches!(object, Object::Map { .. })) {
+            return Ok(None);
+        }
+        let [input, out] = Recorded::BASES;
+        let first = if self.by_value { self.input.clone() } else { input.to_le_bytes().to_vec() };
+        let mut params = vec![first, out.to_le_bytes().to_vec()];
+        object::bind(&self.objects, Recorded::BASES, &mut params)?;
+        let address = |(number, param): (usize, &Vec<u8>)| {
+            let value = u64::from_le_bytes(*param.first_chunk()?);
+            let buffer = Recorded::BASES.iter().rposition(|base| value >= *base)?;
+            (number > 0 || !self.by_value).then(|| (buffer, value - Recorded::BASES[buffer]))
+        };
+        let addresses = params.iter().enumerate().map(address).collect();
+        let mut before = self.before.clone();
+        before.resize(self.output, 0);
+        let Launch { grid, block, cluster, shared_bytes, .. } = self.shape;
+        Ok(Some(Recorded {
+            shape: [grid, block, cluster],
+            shared: shared_bytes,
+            buffers: [if self.by_value { Vec::new() } else { self.input.clone() }, before],
+            params,
+            addresses,
+        }))
     }
 
     /// Bytes of the output.

@@ -8,14 +8,16 @@
 mod engine;
 mod field;
 mod kernel;
+mod modules;
 mod object;
 mod parse;
 mod table;
 mod value;
 
-pub use engine::{Engine, Outputs, header, run};
+pub use engine::{Engine, Outputs, cubin, header, run};
 pub use field::{Field, Type};
-pub use kernel::{Check, Kernel, Operands};
+pub use kernel::{Check, Kernel, Operands, Recorded};
+pub use modules::{Job, Module, modules, runs};
 pub use object::{Buffer, Object, Place};
 pub use table::{Case, Except, Form, Needs, Program, Rows, Table, read, tables};
 pub use value::Value;
