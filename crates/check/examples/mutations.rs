@@ -1,4 +1,5 @@
-//! Changes one control word at a time in cubins that are right, and counts by kind and opcode what the checker reports.
+//! Changes one control word at a time in cubins that are right, and counts by kind what the checker reports. What it does not
+//! report stands on standard error: the file, the section, the address, the kind.
 //!
 //! cargo run --release -p oriole-check --features examples --example mutations -- SEED CHANGES-PER-CUBIN CUBIN...
 
@@ -77,6 +78,9 @@ fn main() {
             let count = counts.entry((*kind).to_owned()).or_default();
             count[0] += 1;
             count[1] += usize::from(is_reported);
+            if !is_reported {
+                eprintln!("{path}\t{}\t{address:#x}\t{kind}", cubin.sections[section].name);
+            }
         }
     }
     let total = counts.values().fold([0, 0], |all, one| [all[0] + one[0], all[1] + one[1]]);
