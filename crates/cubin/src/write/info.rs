@@ -291,22 +291,35 @@ pub(super) fn compat(module: &ModuleSpec, fastpath: u32) -> Result<Vec<u8>, Writ
     encode(&records, ".nv.compat")
 }
 
-/// Owner of our notes, 12 bytes long: readers of `.note.nv.cuinfo` expect its contents at byte 24.
+/// Owner of our notes, 12 bytes long: readers of `.note.nv.cuinfo` expect its contents at byte 24. The driver does not look at it.
 const NOTE_OWNER: &[u8; 12] = b"oriole\0\0\0\0\0\0";
-/// Type of our own note: name and version of the tool as text.
-const NOTE_TOOL: u32 = 1;
+/// Type of the note about the tool that readers of `.note.nv.tkinfo` look for.
+const NOTE_TKINFO: u32 = 2000;
+/// Layout version of that note.
+const TKINFO_VERSION: u32 = 2;
 /// Type of the note about the target that readers of `.note.nv.cuinfo` look for.
 const NOTE_CUINFO: u32 = 1000;
 /// Layout version of that note.
 const CUINFO_VERSION: u16 = 2;
 
-/// An ELF note that says who made the file.
-pub(super) fn tool_note() -> Vec<u8> {
-    note(NOTE_TOOL, concat!("oriole ", env!("CARGO_PKG_VERSION"), "\0").as_bytes())
+/// The note about the tool: layout version, and for each text where it begins behind these words: the object's name, the tool,
+/// its version, its branch, its arguments. The driver refuses a file without this note (580.159 on an H200: error 200), but
+/// takes any tool.
+pub(super) fn tool_note(spec: &ModuleSpec) -> Vec<u8> {
+    let version = concat!("oriole ", env!("CARGO_PKG_VERSION"));
+    let texts = ["", "oriole", version, "oriole", &format!("-arch {}", spec.target)];
+    let mut words = Vec::from(TKINFO_VERSION.to_le_bytes());
+    let mut strings = Vec::new();
+    for text in texts {
+        words.extend((strings.len() as u32).to_le_bytes());
+        strings.extend(text.bytes().chain([0]));
+    }
+    strings.resize(strings.len().next_multiple_of(4), 0);
+    note(NOTE_TKINFO, &[words, strings].concat())
 }
 
 /// The note about the target: layout version, SM of the virtual architecture, driver interface.
-/// cuobjdump refuses an sm_90 file without it; the owner's name it does not look at.
+/// cuobjdump and the driver refuse an sm_90 file without it; at the owner's name they do not look.
 pub(super) fn target_note(spec: &ModuleSpec) -> Vec<u8> {
     let halves = [CUINFO_VERSION, spec.target.sm as u16].map(u16::to_le_bytes).concat();
     note(NOTE_CUINFO, &[&halves[..], &API_VERSION.to_le_bytes()].concat())

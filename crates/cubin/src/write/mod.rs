@@ -25,7 +25,7 @@ use layout::Layout;
 use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE, SectionPlan, SymbolTable};
 use relocations::Relocator;
 use sections::{
-    ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name,
+    ADDRESS_TABLE, CUINFO, DEBUG_FRAME, TKINFO, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name,
 };
 use variables::{CONSTANT, GLOBAL, GLOBAL_INIT, SHARED, VariableSection, Variables};
 
@@ -35,7 +35,8 @@ const CONSTANT_FLAGS: u32 = elf::SHF_ALLOC;
 const TEXT_FLAGS: u32 = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
 const MEMORY_FLAGS: u32 = elf::SHF_ALLOC | elf::SHF_WRITE;
 
-/// Flag of `.note.nv.cuinfo`, as ptxas sets it.
+/// Flags of `.note.nv.tkinfo` and `.note.nv.cuinfo`, as ptxas sets them.
+const TKINFO_FLAGS: u32 = 0x0200_0000;
 const CUINFO_FLAGS: u32 = 0x0100_0000;
 
 /// Alignments in bytes.
@@ -132,8 +133,8 @@ fn notes(module: &ModuleSpec, layout: &Layout, symbols: &SymbolTable) -> Result<
         SectionPlan { sh_type: elf::SHT_NOTE, ..plan }
     };
     let mut out = vec![
-        note(".note.oriole", 0, info::tool_note()),
-        note(".note.nv.cuinfo", CUINFO_FLAGS, info::target_note(module)),
+        note(TKINFO, TKINFO_FLAGS, info::tool_note(module)),
+        note(CUINFO, CUINFO_FLAGS, info::target_note(module)),
     ];
     out.push(SectionPlan::table(".nv.info".to_owned(), SHT_CUDA_INFO, info::module_info(layout, module, symbols)?));
     if let Some(fastpath) = layout.compat {
