@@ -82,7 +82,7 @@ def kernels(options, pack):
     def make(launch):
         ptx = SHARED / "kernels/ptx" / f"{launch['file']}.sm_90.ptx"
         job = kernel_job(launch, "sm_90")
-        return [(by, job, compiled(options, by, ptx, run_kernels.arch(ptx), launch["entry"])) for by in COMPILERS]
+        return [(by, job, compiled(options, by, ptx, run_kernels.arch(ptx), launch["entry"])) for by in options.by.split(",")]
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         launches = kernel_launches()
@@ -136,13 +136,13 @@ def forms(options, pack):
         with tempfile.NamedTemporaryFile("w", suffix=".ptx") as ptx:
             ptx.write(form["ptx"].replace("@TARGET@", form_target(form)))
             ptx.flush()
-            return [(by, compiled(options, by, ptx.name, form_target(form))) for by in COMPILERS]
+            return [(by, compiled(options, by, ptx.name, form_target(form))) for by in options.by.split(",")]
 
     seen = {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         chosen = form_list(options)
         made = dict(zip((id(form) for form in chosen), pool.map(make, chosen)))
-    for by in COMPILERS:
+    for by in options.by.split(","):
         seen.clear()
         for form in chosen:
             seen[form["id"]] = seen.get(form["id"], -1) + 1
@@ -234,7 +234,7 @@ def programs(options, pack):
         with tempfile.NamedTemporaryFile("w", suffix=".ptx") as ptx:
             ptx.write(text)
             ptx.flush()
-            return job, [(by, *compiled(options, by, ptx.name, "sm_90")) for by in COMPILERS]
+            return job, [(by, *compiled(options, by, ptx.name, "sm_90")) for by in options.by.split(",")]
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for (kind, number), (job, made) in zip(every_program(options), pool.map(make, every_program(options))):
@@ -288,7 +288,8 @@ def witness(options, pack):
             params = [(bytes.fromhex(text), [(0, *address)] if address else []) for text, address in zip(launch["params"], launch["addresses"])]
             grid, block, cluster = launch["shape"]
             job = {"id": launch["id"], "entry": launch["entry"], "grid": grid, "block": block, "cluster": cluster if cluster != [1, 1, 1] else None,
-                   "shared": launch["shared"], "buffers": [(bytes.fromhex(text), number == 1) for number, text in enumerate(launch["buffers"])], "params": params}  # fmt: skip
+                   "shared": launch["shared"], "buffers": [(bytes.fromhex(text), number == 1) for number, text in enumerate(launch["buffers"])], "params": params,
+                   "maps": launch.get("maps")}  # fmt: skip
             pack.add(job, bytes.fromhex(module["cubin"]))
 
 
@@ -320,6 +321,7 @@ def main():
     parser.add_argument("--witness")
     parser.add_argument("--lines")
     parser.add_argument("--sample", type=int)
+    parser.add_argument("--by", default=",".join(COMPILERS), help="whose code")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     if options.judge:

@@ -13,6 +13,9 @@ A pack (`pack.py` writes it) is an xz file of a pickled dictionary: "cubins", a 
     shared   bytes of dynamic shared memory
     buffers  for each buffer its bytes before the launch, and whether it is read back
     params   for each parameter its bytes, and the places in them that get a buffer's address: (offset, buffer, added to it)
+    maps     tensor maps, the last parameters: the driver makes their bytes
+    patches  places in the cubin and the bytes that stand there instead
+    want     for each buffer that is read back nothing, or its bytes, type, relative and absolute tolerance: "differ" counts elements
     globals  bytes of module variables, by name
     time     whether the launch is timed: the least of --repeat launches, in nanoseconds
 
@@ -31,6 +34,12 @@ NOT_PORTABLE_FROM = 8
 ARENA, ALIGN = 1 << 30, 512
 # Codes of errors of the context: all calls after one of these fail (CUDA_ERROR_ILLEGAL_ADDRESS and what follows it).
 FATAL = range(700, 720)
+
+
+# The types of elements of tensor maps, and swizzles, by what this project calls them.
+ELEMENTS = {"U8": 0, "U16": 1, "U32": 2, "S32": 3, "U64": 4, "S64": 5, "F16": 6, "F32": 7, "F64": 8, "Bf16": 9, "F32Ftz": 10, "Tf32": 11, "Tf32Ftz": 12}
+SWIZZLES = {"None": 0, "B32": 1, "B64": 2, "B128": 3}
+MAP_BYTES, MAP_ALIGN = 128, 64
 
 
 class Attribute(ctypes.Structure):
@@ -75,6 +84,23 @@ class Driver:
         self("cuMemcpyDtoH_v2", data, ctypes.c_uint64(address), ctypes.c_size_t(size))
         return data.raw[:size]
 
+    def tensor_map(self, spec, address):
+        """The driver's 128 bytes of a tensor map."""
+        room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGN)
+        at = -ctypes.addressof(room) % MAP_ALIGN
+        words = lambda kind, values: (kind * max(len(values), 1))(*values)
+        head = [ctypes.c_void_p(ctypes.addressof(room) + at), ELEMENTS[spec["element"]], spec["rank"], ctypes.c_void_p(address),
+                words(ctypes.c_uint64, spec["dims"]), words(ctypes.c_uint64, spec["strides"])]  # fmt: skip
+        steps = words(ctypes.c_uint32, spec["steps"])
+        tail = [spec.get("interleave", 0), SWIZZLES[spec["swizzle"]], spec.get("promotion", 0), int(spec["fill"] == "Nan")]
+        shape = spec["shape"]
+        if "box" in shape:
+            self("cuTensorMapEncodeTiled", *head, words(ctypes.c_uint32, shape["box"]), steps, *tail)
+        else:
+            corners = words(ctypes.c_int, shape["lower"]), words(ctypes.c_int, shape["upper"])
+            self("cuTensorMapEncodeIm2col", *head, *corners, shape["channels"], shape["pixels"], steps, *tail)
+        return room.raw[at : at + MAP_BYTES]
+
     def run(self, job, cubin, repeat):
         module = ctypes.c_void_p()
         self("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(cubin))
@@ -104,10 +130,13 @@ class Driver:
         if job["shared"]:
             self("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, job["shared"])
         values = []
-        for data, patches in job["params"]:
+        maps = job.get("maps") or []
+        for number, (data, patches) in enumerate(job["params"]):
             value = bytearray(data)
             for offset, buffer, added in patches:
                 value[offset : offset + 8] = (places[buffer] + added).to_bytes(8, "little")
+            if number >= len(job["params"]) - len(maps):
+                value = self.tensor_map(maps[number - len(job["params"])], int.from_bytes(value[:8], "little"))
             values.append(ctypes.create_string_buffer(bytes(value), max(len(value), 1)))
         pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
         config = Config((ctypes.c_uint * 3)(*job["grid"]), (ctypes.c_uint * 3)(*job["block"]), job["shared"], None, None, 0)
@@ -121,7 +150,7 @@ class Driver:
         launch()
         self("cuCtxSynchronize")
         out = [self.download(place, len(data)) for place, (data, back) in zip(places, job["buffers"]) if back]
-        result = {"out": out}
+        result = {"differ": [differing(*pair) for pair in zip(out, job["want"])]} if "want" in job else {"out": out}
         if job.get("time"):
             result["ns"] = min(self.timed(fill, launch) for _ in range(repeat))
         return result
@@ -143,13 +172,36 @@ class Driver:
         return milliseconds.value * 1e6
 
 
+def differing(got, want):
+    """How many elements are not within the tolerance."""
+    if want is None:
+        return 0
+    import numpy
+
+    data, kind, relative, absolute = want
+    types = {"f16": "<f2", "f32": "<f4", "f64": "<f8"}
+    kinds = types.get(kind, f"<u{int(kind.lstrip('bfsu')) // 8}")
+    got, want = (numpy.frombuffer(part[: len(data)], kinds) for part in (got, data))
+    if kind == "bf16":
+        got, want = ((part.astype(numpy.uint32) << 16).view(numpy.float32) for part in (got, want))
+    elif kind not in types:
+        return int((got != want).sum())
+    got, want = got.astype(numpy.float64), want.astype(numpy.float64)
+    with numpy.errstate(all="ignore"):
+        right = (got == want) | (numpy.isnan(got) & numpy.isnan(want)) | (abs(got - want) <= absolute + relative * abs(want))
+    return int((~right).sum())
+
+
 def work(pipe, cubins, jobs, repeat):
     driver = Driver()
     while (number := pipe.recv()) is not None:
         job = jobs[number]
         fatal = False
         try:
-            result = driver.run(job, cubins[job["cubin"]], repeat)
+            cubin = bytearray(cubins[job["cubin"]])
+            for at, data in job.get("patches", ()):
+                cubin[at : at + len(data)] = data
+            result = driver.run(job, bytes(cubin), repeat)
         except Failed as error:
             result, fatal = {"error": str(error)}, error.code in FATAL
         pipe.send((result, fatal))

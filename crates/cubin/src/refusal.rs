@@ -18,6 +18,12 @@ const MOST_BARRIERS: u32 = 16;
 /// Bytes to which code is aligned: a line of the instruction cache, as all files of ptxas 12 and 13 have it.
 const CODE_ALIGNMENT: u64 = 128;
 
+/// Sections of notes without which the driver refuses a file of the newer layout, and the type of the note in each: 580.159 on an
+/// H200 says "device kernel image is invalid" where one is missing, has another name, or holds another note.
+const NOTES: [(&str, u32); 2] = [(".note.nv.tkinfo", 2000), (".note.nv.cuinfo", 1000)];
+/// Where the type stands in a note, behind the sizes of its name and contents.
+const NOTE_TYPE: std::ops::Range<usize> = 8..12;
+
 /// Why a driver would not load a cubin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -42,12 +48,13 @@ impl Cubin {
         if self.kind != FileKind::Executable {
             return Vec::new();
         }
-        let of_file = self.file_refusal().map(|reason| Refusal { function: None, reason });
+        let of_file = self.file_refusal().into_iter().chain(self.note_refusals());
+        let of_file = of_file.map(|reason| Refusal { function: None, reason });
         let of_function = |function: &Function| {
             let refusal = |reason| Refusal { function: Some(function.name.clone()), reason };
             self.function_refusals(function).into_iter().flatten().map(refusal).collect::<Vec<_>>()
         };
-        of_file.into_iter().chain(self.functions.iter().flat_map(of_function)).collect()
+        of_file.chain(self.functions.iter().flat_map(of_function)).collect()
     }
 
     fn file_refusal(&self) -> Option<String> {
@@ -56,6 +63,16 @@ impl Cubin {
             let (found, version) = (self.os_abi, self.abi_version);
             format!("the file is for OS ABI {found:#x}; CUDA's with version {version} is {expected:#x}")
         })
+    }
+
+    /// The notes that the driver looks for.
+    fn note_refusals(&self) -> impl Iterator<Item = String> + '_ {
+        let wanted = NOTES.iter().filter(|_| self.abi_version >= ABI_VERSION_NEW);
+        let missing = wanted.filter(|(name, kind)| {
+            let found = self.sections.iter().find(|section| section.name == *name && section.sh_type == elf::SHT_NOTE);
+            found.and_then(|section| section.data.get(NOTE_TYPE)) != Some(&kind.to_le_bytes()[..])
+        });
+        missing.map(|(name, kind)| format!("section '{name}' with a note of type {kind} is missing"))
     }
 
     fn function_refusals(&self, function: &Function) -> [Option<String>; 5] {

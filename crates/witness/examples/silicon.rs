@@ -2,6 +2,7 @@
 //! line; `silicon judge FILE` reads what came back, a JSON value a line, and prints what is not as a table has it.
 
 use oriole_cubin::Target;
+use oriole_device::tensor_map::{Shape, TensorMap};
 use oriole_witness::{Engine, Job, Kernel, Module, cubin, modules, runs, tables};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -41,6 +42,21 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
 }
 
+/// A tensor map as the driver's functions want it.
+fn tensor_map(map: &TensorMap) -> Value {
+    let shape = match map.shape {
+        Shape::Tile(sizes) => json!({ "box": &sizes[..map.rank] }),
+        Shape::Im2col { lower, upper, channels, pixels } => {
+            let spatial = map.spatial();
+            json!({ "lower": &lower[..spatial], "upper": &upper[..spatial], "channels": channels, "pixels": pixels })
+        }
+    };
+    json!({
+        "element": format!("{:?}", map.element), "rank": map.rank, "dims": &map.dims[..map.rank], "strides": &map.strides[..map.rank - 1],
+        "steps": &map.element_strides[..map.rank], "swizzle": format!("{:?}", map.swizzle), "fill": format!("{:?}", map.fill), "shape": shape,
+    })
+}
+
 /// The launches of some kernels of a module by one compiler; where they do not compile together, each alone.
 fn pack(name: &str, engine: &Engine, target: Target, module: &Module, jobs: &[(usize, &Job)]) -> Vec<Value> {
     let kernels: Vec<&Kernel> = jobs.iter().map(|(_, job)| &job.kernel).collect();
@@ -51,6 +67,7 @@ fn pack(name: &str, engine: &Engine, target: Target, module: &Module, jobs: &[(u
                 "id": format!("{name} {number} {engine}"), "entry": job.kernel.name, "shape": launch.shape, "shared": launch.shared,
                 "buffers": launch.buffers.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>(),
                 "params": launch.params.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>(), "addresses": launch.addresses,
+                "maps": launch.maps.iter().map(tensor_map).collect::<Vec<_>>(),
             }))
         }).collect::<Vec<_>>() })],
         Err(_) if jobs.len() > 1 => jobs.iter().flat_map(|job| pack(name, engine, target, module, &[*job])).collect(),

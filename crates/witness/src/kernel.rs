@@ -5,6 +5,7 @@ use crate::object::{self, Object};
 use crate::table::{Case, Form, Program};
 use crate::value::Value;
 use oriole_device::argument::Slot;
+use oriole_device::tensor_map::TensorMap;
 use oriole_device::texture::Objects;
 use oriole_device::{Launch, Memory};
 use std::fmt::Write;
@@ -79,6 +80,8 @@ pub struct Recorded {
     pub params: Vec<Vec<u8>>,
     /// For each parameter, the buffer whose address its first eight bytes are to have, and what is added to it.
     pub addresses: Vec<Option<(usize, u64)>>,
+    /// The tensor maps among the parameters, which are the last ones: their bytes are ours, and a driver makes its own.
+    pub maps: Vec<TensorMap>,
 }
 
 impl Recorded {
@@ -236,6 +239,7 @@ impl Kernel {
             buffers: [if self.by_value { Vec::new() } else { self.input.clone() }, before],
             params,
             addresses,
+            maps: self.objects.iter().filter_map(Object::map).collect(),
         }))
     }
 

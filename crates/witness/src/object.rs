@@ -51,6 +51,11 @@ pub enum Object {
 }
 
 impl Object {
+    /// The tensor map, without an address.
+    pub(crate) fn map(&self) -> Option<TensorMap> {
+        if let Object::Map { map, .. } = self { Some(TensorMap::clone(map)) } else { None }
+    }
+
     /// Reads what follows the keyword `texture`, `surface`, `sampler` or `tensor`; an error says what is wrong.
     pub(crate) fn parse(keyword: &str, rest: &str) -> Result<Object, String> {
         let (first, rest) = rest.split_once(' ').ok_or("a name or a place, and what it is")?;
