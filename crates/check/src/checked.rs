@@ -176,8 +176,8 @@ impl<'p> Checked<'p> {
     fn slips(&self) -> impl Iterator<Item = Finding> {
         self.reached().filter_map(|line| {
             let inst = |line: LineId| &self.program.lines[line as usize].inst;
-            let next = self.program.next(line).map(inst);
-            let slip = Slip::of(inst(line), next, self.program.arch)?;
+            let following = std::iter::successors(self.program.next(line), |line| self.program.next(*line));
+            let slip = Slip::of(inst(line), following.map(inst), self.program.arch)?;
             Some(self.single(Kind::ControlWord, line, Vec::new(), slip.to_string()))
         })
     }

@@ -11,9 +11,9 @@ pub const COPIES: u8 = 0;
 /// A control word that does not do for its instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slip {
-    /// The next instruction issues too early, whatever registers it touches (`spec/latency/stalls.tsv`).
+    /// An instruction behind it issues too early, whatever registers it touches (`spec/latency/stalls.tsv`).
     Stall {
-        /// Cycles until it issues.
+        /// Cycles until that issues.
         passed: u8,
         /// Cycles that the instruction needs.
         needed: u8,
@@ -28,8 +28,8 @@ pub enum Slip {
 }
 
 impl Slip {
-    /// What is wrong with the control word of `inst`, if `next` stands after it.
-    pub fn of(inst: &Inst, next: Option<&Inst>, arch: Arch) -> Option<Slip> {
+    /// What is wrong with the control word of `inst`, if these stand after it, in a straight line.
+    pub fn of<'a>(inst: &Inst, following: impl IntoIterator<Item = &'a Inst>, arch: Arch) -> Option<Slip> {
         // Of 64-bit words nothing is known.
         if arch < Arch::Sm70 {
             return None;
@@ -37,9 +37,8 @@ impl Slip {
         if inst.opcode == Opcode::LDGDEPBAR && inst.control.write_scoreboard != COPIES {
             return Some(Slip::Uncounted);
         }
-        let (passed, needed) = (inst.control.cycles(), own_stall(inst, next, arch));
-        if passed < needed {
-            return Some(Slip::Stall { passed, needed });
+        if let Some(slip) = too_early(inst, following.into_iter(), arch) {
+            return Some(slip);
         }
         stale(inst, arch).map(|register| Slip::Stale { register })
     }
@@ -49,7 +48,7 @@ impl fmt::Display for Slip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Slip::Stall { passed, needed } => {
-                write!(f, "the next instruction issues {passed} cycles later, where {needed} are needed")
+                write!(f, "an instruction behind it issues {passed} cycles later, where {needed} are needed")
             }
             Slip::Stale { register } => {
                 write!(f, "R{register} is kept for the next instruction (.reuse), and this one overwrites it")
@@ -57,6 +56,24 @@ impl fmt::Display for Slip {
             Slip::Uncounted => {
                 write!(f, "the group of copies is not counted: it sets another scoreboard than SB{COPIES}, or none")
             }
+        }
+    }
+}
+
+/// The first instruction that issues before the own stall of `inst` is over. Arithmetic that a barrier lets pass does not end the stall
+/// for what comes behind it: an H200 lets a load two cycles behind `BAR` read what other warps have not yet stored.
+fn too_early<'a>(inst: &Inst, mut following: impl Iterator<Item = &'a Inst>, arch: Arch) -> Option<Slip> {
+    let longest = latency::stall_after(inst, None, arch);
+    let mut passed = inst.control.cycles();
+    loop {
+        let next = following.next();
+        let needed = own_stall(inst, next, arch);
+        if passed < needed {
+            return Some(Slip::Stall { passed, needed });
+        }
+        passed = passed.saturating_add(next?.control.cycles());
+        if passed >= longest {
+            return None;
         }
     }
 }

@@ -137,9 +137,20 @@ impl<I> Op<I> {
 impl Op {
     /// A new NOP that does nothing but have this control word.
     pub(crate) fn nop(machine: &mut MachineFunction, control: Control) -> Op {
+        Op::idle(machine.add_nop(control), Opcode::NOP, control)
+    }
+
+    /// A new load of shared memory that no thread executes; none where the target has none.
+    pub(crate) fn empty_load(machine: &mut MachineFunction) -> Option<Op> {
+        let id = machine.add_empty_load()?;
+        Some(Op::idle(id, Opcode::LDS, machine.insts[id].control))
+    }
+
+    /// An instruction that reads and writes nothing.
+    fn idle(id: MachineId, opcode: Opcode, control: Control) -> Op {
         Op {
-            id: machine.add_nop(control),
-            opcode: Opcode::NOP,
+            id,
+            opcode,
             control,
             carries: Carries::NOTHING,
             uses: Span::default(),
@@ -156,7 +167,7 @@ impl Op {
             demand: NOTHING,
             pace: None,
             guarded: false,
-            plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(Opcode::NOP)),
+            plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(opcode)),
         }
     }
 }

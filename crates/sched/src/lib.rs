@@ -2,8 +2,8 @@
 //!
 //! Before allocation the blocks of a function are put in order on virtual registers (`before`). Behind it
 //! lines of constants are asked for at a kernel's start (`prefetch`), and
-//! the hardware instructions are worked on in four steps: the order of each block by list scheduling
-//! (`order`), scoreboards and waits over the whole control-flow graph (`scoreboard`), stall counts
+//! the hardware instructions are worked on in five steps: the order of each block by list scheduling
+//! (`order`), empty loads before asynchronous copies (`drain`), scoreboards and waits over the whole control-flow graph (`scoreboard`), stall counts
 //! (`stall`), and the hints (`.reuse`, the stay bit: `hints`). Latencies are the ISA data's.
 //!
 //! Why an instruction of finished code stands where it stands says [`Explainer`].
@@ -14,6 +14,7 @@ mod choice;
 mod code;
 mod dependence;
 mod depth_first;
+mod drain;
 mod evictions;
 mod explain;
 mod hints;
@@ -77,6 +78,7 @@ pub fn schedule(func: &mut Function, arch: Arch, options: &Options) -> Result<Ma
     if options.reorder {
         order::reorder(&mut code, options.seed);
     }
+    drain::insert(&mut code, &mut machine);
     scoreboard::assign(&mut code, &mut machine);
     stall::assign(&mut code, &mut machine);
     hints::assign(&mut code, &mut machine);

@@ -93,8 +93,11 @@ impl Times {
     /// another instruction, in cycles from the start of the block, and then from its end.
     fn new(ops: &[Op], code: &Code, recent: &mut RecentAccesses, free: &mut [u32; Unit::COUNT]) -> Self {
         let mut issue: Vec<u32> = Vec::with_capacity(ops.len());
+        // When the own stalls of all before are over: what is no plain arithmetic waits for them behind arithmetic too.
+        let mut settled = 0;
         for (at, op) in ops.iter().enumerate() {
             let own = at.checked_sub(1).map_or(0, |p| issue[p] + timing::stall_between(&ops[p], op, code.arch));
+            let own = if op.plain_arithmetic { own } else { own.max(settled) };
             let mut time = own.max(recent.earliest(&code.accesses, op));
             if op.leaves {
                 let near = (0..at).rev().take_while(|p| issue[*p] + WINDOW >= own);
@@ -108,9 +111,10 @@ impl Times {
             }
             recent.issue(&code.accesses, op, time);
             issue.push(time);
+            settled = settled.max(time + timing::own_stall(op, code.arch));
         }
         recent.forget();
-        let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch));
+        let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch)).max(settled);
         free.iter_mut().for_each(|free| *free = free.saturating_sub(end));
         Times { issue, end, first_exit: ops.iter().position(|op| op.terminator).unwrap_or(ops.len()) }
     }

@@ -82,9 +82,14 @@ pub(crate) fn stall_between(op: &Op, next: &Op, arch: Arch) -> u32 {
     u32::from(latency::stall_between(op.opcode, Some((next.opcode, next.plain_arithmetic)), arch)).max(1)
 }
 
+/// Fewest cycles from an instruction to one that may be any.
+pub(crate) fn own_stall(op: &Op, arch: Arch) -> u32 {
+    u32::from(latency::stall_between(op.opcode, None, arch)).max(1)
+}
+
 /// Fewest cycles after the last instruction of a block.
 pub(crate) fn stall_at_end(op: &Op, arch: Arch) -> u32 {
-    let own = u32::from(latency::stall_between(op.opcode, None, arch)).max(1);
+    let own = own_stall(op, arch);
     // The next block may wait for the scoreboard at once.
     if latency::sets_scoreboard(op.control) { own.max(u32::from(latency::SET_TO_WAIT)) } else { own }
 }

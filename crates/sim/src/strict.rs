@@ -84,9 +84,9 @@ impl Watch {
         self.early = Some(Box::new(hazard));
     }
 
-    /// What the control word of `inst` lacks by itself, if `next` stands behind it.
-    pub(crate) fn slip(&self, inst: &Inst, next: Option<&Inst>, arch: Arch) -> Option<Hazard> {
-        let slip = self.slip.get_or_init(|| Slip::of(inst, next, arch)).as_ref()?;
+    /// What the control word of `inst` lacks by itself, if these stand behind it.
+    pub(crate) fn slip<'a>(&self, inst: &Inst, following: impl Iterator<Item = &'a Inst>, arch: Arch) -> Option<Hazard> {
+        let slip = self.slip.get_or_init(|| Slip::of(inst, following, arch)).as_ref()?;
         let (missing_cycles, register) = match slip {
             Slip::Stall { passed, needed } => (u32::from(needed - passed), String::new()),
             Slip::Stale { register } => (0, format!("R{register}")),

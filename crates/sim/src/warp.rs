@@ -249,7 +249,8 @@ impl Warp {
         }
         let issue = Issue { inst, watch, pc, cycle: running.cycle, group, active };
         let inst_at = |pc| machine.program.inst(pc);
-        if let Some(slip) = watch.slip(inst, inst_at(pc + INSTRUCTION), machine.program.arch) {
+        let following = (1..).map_while(|place| inst_at(pc + place * INSTRUCTION));
+        if let Some(slip) = watch.slip(inst, following, machine.program.arch) {
             return Err(FaultKind::Hazard(slip));
         }
         if let Some(early) = watch.early() {

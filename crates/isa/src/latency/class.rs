@@ -185,6 +185,8 @@ fn general_reader(inst: &Inst, group: Group, index: u8, register: u8) -> Later {
         (Group::Memory, _) if is_texture(inst) || inst.opcode == Opcode::STTM => Later::Sfu,
         (Group::Memory, Role::Base) if inst.opcode == Opcode::LDC => Later::LdcIndex,
         (Group::Memory, Role::Base) => Later::Addr,
+        // Conversions to f32 are not on the way by which halves go to each other.
+        (Group::Half, _) if inst.mods.get(Field::HALF_F32) == Some(true) => Later::Fp16Alu,
         // Of the branches only WARPSYNC.COLLECTIVE reads its register late.
         (Group::Branch, _) if is_collective(inst) => Later::Warpsync,
         _ => group.classes().source,

@@ -68,10 +68,13 @@ fn query(cx: &mut FnLower<'_, '_>, space: QspcSpace, address: Wide) -> Lowered<O
     Ok(pred)
 }
 
-/// Whether the address is among the `.const` variables: a window as large as a constant bank.
+/// Whether the address is among the `.const` variables.
 fn in_constants(cx: &mut FnLower<'_, '_>, address: Wide) -> Lowered<Operand> {
+    let bytes = cx.module.constant_bytes();
+    if bytes == 0 {
+        return Ok(Operand::pt().not());
+    }
     let (base, _) = window(cx, Space::Const)?;
-    let bytes = u64::from(cx.arch().sm().constant_bank_bytes);
     within(cx, address, base, Wide::of_bits(bytes))
 }
 

@@ -201,6 +201,12 @@ fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         Some(ast::Space::SharedCta | ast::Space::Shared | ast::Space::SharedCluster) => &[FenceSpace::S],
         _ => &[FenceSpace::S, FenceSpace::G],
     };
+    // What the threads have written is to be there before the asynchronous proxy looks: an H200 gives a product of a warpgroup old
+    // bytes of shared memory without it, and ptxas has it too.
+    if spaces.contains(&FenceSpace::S) {
+        let is_own = matches!(instruction.space(), Some(ast::Space::SharedCta | ast::Space::Shared));
+        fence(cx, MembarSem::ALL, if is_own { Scope::Cta } else { Scope::Gpu })?;
+    }
     spaces.iter().try_for_each(|space| cx.emit(Sass::FENCE, &[Field::FENCE_SPACE.is(*space)], &[]).map(|_| ()))
 }
 

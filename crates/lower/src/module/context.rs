@@ -198,6 +198,21 @@ impl<'a> ModuleCx<'a> {
         Ok(Variable { space, size, align, init: data.bytes, relocs: Vec::new(), offset })
     }
 
+    /// Bytes of the window of `.const` variables: what those of the module take together. What stands behind them in memory is no
+    /// constant: on an H200 a `.global` variable does. Of an object file the linker alone knows, so all of the bank counts.
+    pub(crate) fn constant_bytes(&self) -> u64 {
+        let most = u64::from(self.arch().sm().constant_bank_bytes);
+        if self.relocatable {
+            return most;
+        }
+        let constants = self.plan.variables.iter().map(|planned| planned.ast).filter(|ast| ast.space == Space::Const);
+        let end = constants.fold(0u64, |end, ast| {
+            let start = end.next_multiple_of(u64::from(ast.alignment()));
+            start.saturating_add(data::size_of(ast).unwrap_or(most))
+        });
+        end.min(most)
+    }
+
     /// The symbol of the value that the linker puts in where a call goes through an address; only
     /// targets from sm_90 on have it.
     pub(crate) fn unified_offset(&mut self) -> Symbol {

@@ -13,6 +13,9 @@ use oriole_isa::{
 };
 use smallvec::SmallVec;
 
+/// Number of the general register that is zero.
+const RZ: u16 = 255;
+
 /// An instruction of a [`MachineFunction`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MachineId(u32);
@@ -190,6 +193,19 @@ impl MachineFunction {
         self.insts.push(MachineData { flags: InstFlags::VOLATILE, ..nop })
     }
 
+    /// `@!PT LDS RZ, [RZ]`, in no block yet: no thread loads anything, but it takes its turn among the accesses to shared memory.
+    /// The function of Ori has a NOP in its place. None where the target has no such instruction.
+    pub fn add_empty_load(&mut self) -> Option<MachineId> {
+        let mut load = Inst::new(Opcode::LDS);
+        load.guard.negated = true;
+        for at in [Role::D, Role::Base].into_iter().filter_map(|role| Opcode::LDS.position(role)) {
+            load.operands[at].value = Value::Reg(RegFile::R, RZ);
+        }
+        let word = Unscheduled::new(&load, self.arch).ok()?;
+        let load = MachineData::new(Code::Word(word), Opcode::LDS, Control { stall: 1, ..Control::NONE });
+        Some(self.insts.push(MachineData { flags: InstFlags::VOLATILE, ..load }))
+    }
+
     /// Keep an operand in the operand cache (`.reuse`), if the instruction can.
     pub fn keep(&mut self, inst: MachineId, at: usize) {
         let data = &mut self.insts[inst];
@@ -273,7 +289,7 @@ impl MachineFunction {
             for id in &block.insts {
                 let data = &self.insts[*id];
                 let origin = data.origin.expand().unwrap_or_else(|| {
-                    let mut nop = crate::Inst::neutral(data.opcode, Default::default());
+                    let mut nop = crate::Inst::neutral(Opcode::NOP, Default::default());
                     nop.flags = data.flags;
                     edit.add(nop)
                 });

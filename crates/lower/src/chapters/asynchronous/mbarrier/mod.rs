@@ -9,7 +9,7 @@ use crate::chapters::asynchronous::needs_clusters;
 use crate::chapters::memory::address::Addr;
 use crate::chapters::memory::{address, fences};
 use crate::error::Lowered;
-use crate::function::{FnLower, destinations, sources};
+use crate::function::{FnLower, destinations, sources, uniform};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, Base, C, D, Offset, UBase};
 use oriole_isa::{ArrivesCount, Field, Opcode as Sass, ShiftDir, ShiftType};
@@ -87,7 +87,7 @@ fn constant(instruction: &Instruction, n: usize) -> Option<u64> {
 /// A phase's parity where the state has it: in bit 31.
 fn parity(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Operand> {
     let parity = sources::src(cx, operand)?;
-    if let Some(bits) = crate::function::uniform::constant(parity) {
+    if let Some(bits) = uniform::constant(parity) {
         return Ok(Operand::imm(bits << 31));
     }
     let shifted = cx.temp()?;
@@ -116,6 +116,14 @@ pub(crate) fn arrive_after_copies(cx: &mut FnLower<'_, '_>, instruction: &Instru
     inst.mods.set(Field::ARRIVES_COUNT, count);
     set_place(&mut inst, place);
     inst.flags |= notes(instruction);
-    cx.emit_inst(inst)?;
-    Ok(())
+    if !since_sm90 {
+        return cx.emit_inst(inst).map(|_| ());
+    }
+    // From sm_90 on the address is uniform: with one in a general register, which nvdisasm prints, an H200 has an illegal instruction.
+    uniform::by_value(cx, &[place.base], |cx, base, guard| {
+        inst.set_role(Base, Operand::rz());
+        inst.set_role(UBase, base);
+        inst.set_guard(guard);
+        cx.emit_inst(inst).map(|_| ())
+    })
 }
