@@ -2,6 +2,7 @@
 
 use crate::barrier::Barriers;
 use crate::cluster_barrier::ClusterBarrier;
+use oriole_device::texture::Objects;
 use oriole_device::{FaultKind, Heap, Launch, Memory};
 
 /// What all blocks of a launch reach.
@@ -12,6 +13,8 @@ pub(crate) struct Resources<'a> {
     pub(crate) memory: &'a Memory,
     /// The module's `.const` variables.
     pub(crate) constants: &'a [u8],
+    /// Textures, surfaces and samplers.
+    pub(crate) objects: &'a Objects,
     /// Bytes of an address.
     pub(crate) address_bytes: u32,
 }

@@ -21,7 +21,7 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
 }
 
 /// The type of one element, their number and the bytes of all.
-fn shape(inst: &Instruction) -> Result<(ScalarType, usize, u32), Unsupported> {
+pub(super) fn shape(inst: &Instruction) -> Result<(ScalarType, usize, u32), Unsupported> {
     let ty = inst.last_type().ok_or_else(|| form(inst.opcode.as_str()))?;
     let count = inst.vector().map_or(1, |vector| vector.len());
     let bytes = ty.bytes() * count as u32;

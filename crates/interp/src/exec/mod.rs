@@ -20,6 +20,8 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod stack;
+mod surface;
+mod texture;
 
 use crate::arith::Unsupported;
 use crate::builder::Builder;
@@ -29,7 +31,7 @@ use oriole_ptx::ast::Instruction;
 /// One family of instructions.
 type Family = fn(&Instruction, &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported>;
 
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [Family; 12] = [
     control::compile,
     memory::compile,
     atomic::compile,
@@ -40,6 +42,8 @@ const FAMILIES: [Family; 10] = [
     matrix::compile,
     mbarrier::compile,
     asynchronous::compile,
+    texture::compile,
+    surface::compile,
 ];
 
 /// What `inst` does, unless it is arithmetic or unknown.
