@@ -3,12 +3,14 @@
 use crate::barrier::Barriers;
 use crate::cluster_barrier::ClusterBarrier;
 use oriole_device::texture::Objects;
-use oriole_device::{FaultKind, Heap, Launch, Memory};
+use oriole_device::{FaultKind, Heap, Launch, Memory, Unstarted};
 
 /// What all blocks of a launch reach.
 pub(crate) struct Resources<'a> {
     /// What is launched.
     pub(crate) launch: &'a Launch,
+    /// The clusters that have not started.
+    pub(crate) unstarted: Unstarted,
     /// Global memory.
     pub(crate) memory: &'a Memory,
     /// The module's `.const` variables.

@@ -9,7 +9,7 @@ use crate::warp::Stop;
 use crate::{compile, grid, initial};
 use oriole_device::argument::Slot;
 use oriole_device::texture::Objects;
-use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, OutOfMemory, Place, VariableError};
+use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, OutOfMemory, Place, Unstarted, VariableError};
 use oriole_ptx::ast::{FunctionDirective, Module};
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,6 +169,7 @@ impl<'m> Interpreter<'m> {
             kernel: number as u32,
             resources: Resources {
                 launch,
+                unstarted: Unstarted::new(launch),
                 memory,
                 constants: &self.layout.constants,
                 objects: &self.objects,

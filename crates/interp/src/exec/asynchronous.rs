@@ -108,7 +108,7 @@ fn arrive(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, U
 }
 
 /// Bytes have come: the barrier of a copy, if it has one, is told.
-fn complete(lane: &mut Lane<'_, '_>, barrier: Option<Place>, bytes: u64) -> Result<(), FaultKind> {
+pub(super) fn complete(lane: &mut Lane<'_, '_>, barrier: Option<Place>, bytes: u64) -> Result<(), FaultKind> {
     let Some(place) = barrier else { return Ok(()) };
     mbarrier::change(lane, place, Change { arrived_bytes: bytes as i64, ..Change::default() }).map(|_| ())
 }

@@ -15,6 +15,9 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
         Opcode::St if inst.has(Word::Bulk) => fill(inst, builder)?,
         Opcode::St if inst.has(Word::Async) => return Ok(None),
         Opcode::St => store(inst, builder)?,
+        // Behind a multimem address stands one copy: what combining all gives, and all that a store reaches.
+        Opcode::Multimem if inst.has(Word::LdReduce) => load(inst, builder)?,
+        Opcode::Multimem if inst.has(Word::St) => store(inst, builder)?,
         Opcode::Discard => Action::Nothing,
         _ => return Ok(None),
     }))

@@ -16,6 +16,7 @@ mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod collective;
 mod control;
+mod launch_control;
 mod matrix;
 mod mbarrier;
 mod memory;
@@ -31,7 +32,7 @@ use oriole_ptx::ast::Instruction;
 /// One family of instructions.
 type Family = fn(&Instruction, &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported>;
 
-const FAMILIES: [Family; 12] = [
+const FAMILIES: [Family; 13] = [
     control::compile,
     memory::compile,
     atomic::compile,
@@ -42,6 +43,7 @@ const FAMILIES: [Family; 12] = [
     matrix::compile,
     mbarrier::compile,
     asynchronous::compile,
+    launch_control::compile,
     texture::compile,
     surface::compile,
 ];
