@@ -55,7 +55,7 @@ impl Request {
 
 /// The face that a direction meets, and the place on it as coordinates.
 #[must_use]
-pub fn on_face(direction: [f64; 3]) -> (u32, [f64; 3]) {
+fn on_face(direction: [f64; 3]) -> (u32, [f64; 3]) {
     let (face, [s, t]) = cube::face(direction);
     (face, [s, t, 0.0])
 }
@@ -217,6 +217,13 @@ impl<E, L: FnMut(u64, u32) -> Result<[u32; 4], E>> Reader<'_, L> {
 pub fn lod_of(steps: [[f64; 3]; 2], texels: [f64; 3]) -> f64 {
     let length = |step: &[f64; 3]| step.iter().zip(texels).map(|(step, texels)| (step * texels).powi(2)).sum::<f64>();
     libm::log2(length(&steps[0]).max(length(&steps[1]))) / 2.0
+}
+
+/// Texels of the first level to one of each coordinate of a place on the surface of a cube ([`cube::on_surface`]), from
+/// -1 to 1. Of steps on a cube the places that directions meet are compared: these are on one face or not.
+#[must_use]
+pub fn texels_of_cube(image: &Image) -> [f64; 3] {
+    [f64::from(image.size[0]) / 2.0; 3]
 }
 
 /// Texels of the first level to one of each coordinate: all of them where coordinates are normalised.

@@ -10,7 +10,7 @@ use crate::operand::{Destination, Source};
 use crate::space::{Data, Place};
 use oriole_device::FaultKind;
 use oriole_device::texture::cube::on_surface;
-use oriole_device::texture::sample::{Reader, Request, lod_of, texels_of};
+use oriole_device::texture::sample::{Reader, Request, lod_of, texels_of, texels_of_cube};
 use oriole_device::texture::texel::{self, Numbered, half_of};
 use oriole_device::texture::{Image, Sampler};
 use oriole_ptx::ast::{Instruction, Operand, ScalarType, Word};
@@ -247,7 +247,7 @@ fn lod_on_cube(image: &Image, direction: [f64; 3], steps: [[f64; 3]; 2]) -> f64 
         let to = on_surface(std::array::from_fn(|axis| direction[axis] + step[axis]));
         std::array::from_fn(|axis| to[axis] - from[axis])
     });
-    lod_of(moved, [f64::from(image.size[0]) / 2.0; 3])
+    lod_of(moved, texels_of_cube(image))
 }
 
 /// The first 16 bytes as words.

@@ -8,7 +8,8 @@ use crate::halt::Halt;
 use crate::lanes::{Lanes, WARP};
 use crate::operand::Dst;
 use crate::state::{RZ, State};
-use oriole_device::texture::sample::{Reader, Request, lod_of, on_face, texels_of};
+use oriole_device::texture::cube::on_surface;
+use oriole_device::texture::sample::{Reader, Request, lod_of, texels_of, texels_of_cube};
 use oriole_device::texture::texel::{self, Numbered};
 use oriole_device::texture::{Image, Sampler};
 use oriole_isa::{Field, Inst, Opcode, Role, TexDeriv, TexFmt, TexLod, TexOffset, TexSample};
@@ -177,7 +178,10 @@ impl Access {
     fn request(&self, state: &State, image: &Image, sampler: &Sampler, lane: usize) -> Request {
         let (coordinates, layer) = (self.coordinates(state, lane), self.layer(state, lane));
         let request = Request::at(image, coordinates, self.axes.count, self.axes.cube, layer);
-        let texels = texels_of(image, request.axes, self.axes.cube || sampler.normalized);
+        let texels = match self.axes.cube {
+            true => texels_of_cube(image),
+            false => texels_of(image, request.axes, sampler.normalized),
+        };
         let least =
             if self.places.least == RZ { 0.0 } else { f64::from(f32::from_bits(state.lane(self.places.least, lane))) };
         Request {
@@ -196,7 +200,7 @@ impl Access {
             Level::Given(register) => single(register),
             Level::Quad { bias } => {
                 let place = |lane: usize| match self.axes.cube {
-                    true => on_face(self.coordinates(state, lane)).1,
+                    true => on_surface(self.coordinates(state, lane)),
                     false => self.coordinates(state, lane),
                 };
                 let step = |bit: usize| {
