@@ -322,6 +322,23 @@ fn handles_tell_what_they_are_of() {
     }
 }
 
+/// Nothing is bound to the texture of a program: both engines name it.
+#[test]
+fn variables_without_a_texture_are_named() {
+    let scratch = Scratch::new();
+    let cubin = scratch.compile(&NAMED, "sm_80");
+    for (program, options) in [(cubin, STRICT), (scratch.path("k.ptx"), INTERPRETED)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_oriole"));
+        command.arg("run").arg(program).args(["--entry", "k", "--block", "32"]).args(options);
+        let done = read_back::run(command.args(["zero:512", "zero:512"]));
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(
+            !done.status.success() && said.contains("nothing is bound to the texture, surface or sampler 't'"),
+            "{said}"
+        );
+    }
+}
+
 /// ptxas's code gives what is computed here. (From sm_90 on it calls the driver for gradients of volumes.)
 #[test]
 fn ptxas_reads_the_same() {

@@ -1,6 +1,6 @@
 //! A form of the corpus, and a program that runs it on a random image.
 
-use super::operands::{Setting, roles};
+use super::operands::{Setting, roles, roles_of_copy};
 use super::random::Random;
 use super::words;
 use serde_json::Value;
@@ -43,8 +43,8 @@ impl<'f> Form<'f> {
     /// A row of the corpus; none without its instruction.
     pub(super) fn of(row: &'f Value) -> Option<Form<'f>> {
         let (id, ptx) = (row["id"].as_str()?, row["ptx"].as_str()?);
-        let opcode = id.split(['+', '#']).next()?;
-        let (_, operands) = ptx.split_once(&format!("{opcode} "))?;
+        let opcode = id.split(['+', '#', ' ']).next()?;
+        let operands = [" ", ";"].iter().find_map(|end| Some(ptx.split_once(&format!("{opcode}{end}"))?.1))?;
         let bytes = |key: &str| row[key].as_u64().map(|bytes| bytes as usize);
         Some(Form {
             id,
@@ -57,9 +57,9 @@ impl<'f> Form<'f> {
         })
     }
 
-    /// Those that ask for work do not initialise their mbarrier; `tests/witness/async/cancelled.txt` has whole programs.
+    /// Not those that ask for work or reach another block: they need more than a block (`tests/witness/async` has programs).
     pub(super) fn can_run(&self) -> bool {
-        !self.has("try_cancel")
+        !self.has("try_cancel") && !self.opcode.contains("multicast")
     }
 
     fn has(&self, word: &str) -> bool {
@@ -93,15 +93,27 @@ impl<'f> Form<'f> {
             traps: self.has("trap"),
         };
         let (_, body) = self.ptx.split_once(".address_size 64\n").expect("a header");
-        let body = body.trim_end().replace('\n', "\n  ");
+        let body = self.with_shared_memory(body).trim_end().replace('\n', "\n  ");
         let mode = if self.ptx.contains("texmode_independent") { "mode texmode_independent\n" } else { "" };
         let input = hexadecimal(&self.memory(&setting, &mut random));
-        let before = hexadecimal(&[vec![0; output], random.bytes(IMAGE)].concat());
+        let before = hexadecimal(&random.bytes(output + IMAGE));
         let results = (output + IMAGE) / 4;
         format!(
             "program {number}\nblock {THREADS}\n{mode}{objects}note o what the engines agree on\nptx\n  {body}\n\
              case all\nin b32\n{input}\nbefore b32\n{before}\nout b32\n?o*{results}\n\n"
         )
+    }
+
+    /// The body, with the mbarrier `m` initialised, and at last the shared memory `v`, where there is one, in the output.
+    fn with_shared_memory(&self, body: &str) -> String {
+        const COPY: &str = "{ .reg .b32 %x<6>; .reg .b64 %y<2>; bar.warp.sync -1; mov.u32 %x0,%tid.x; shl.b32 %x0,%x0,4; mov.u32 %x1,v; add.u32 %x1,%x1,%x0; \
+             ld.shared.v4.b32 {%x2,%x3,%x4,%x5},[%x1]; ld.param.u64 %y0,[out]; cvt.u64.u32 %y1,%x0; add.u64 %y0,%y0,%y1; st.global.v4.b32 [%y0+512],{%x2,%x3,%x4,%x5}; }\nret;";
+        if !body.contains("v[512]") {
+            return body.to_owned();
+        }
+        let barrier = "mov.u64 %q1,m;";
+        let initialised = format!("{barrier} {{ .reg .b32 %c; mov.u32 %c,1; mbarrier.init.shared::cta.b64 [m],%c; }}");
+        body.replace("ret;", COPY).replace(barrier, &initialised)
     }
 
     /// A surface of words, or what a formatted access asks for.
@@ -151,8 +163,12 @@ impl<'f> Form<'f> {
     fn memory(&self, setting: &Setting, random: &mut Random) -> Vec<u8> {
         let mut memory = random.bytes((self.input.max(LEAST) * THREADS).next_multiple_of(UNIT));
         let has = |word: &str| if word == "single" { self.is_single() } else { self.has(word) };
-        let is_on_image = ["tex", "tld4", "txq", "su"].iter().any(|start| self.opcode.starts_with(start));
-        let roles = if is_on_image { roles(self.operands, has, self.is_surface()) } else { Default::default() };
+        let is_of = |starts: &[&str]| starts.iter().any(|start| self.opcode.starts_with(start));
+        let roles = match () {
+            () if is_of(&["tex", "tld4", "txq", "su"]) => roles(self.operands, has, self.is_surface()),
+            () if is_of(&["cp.async.bulk", "cp.reduce"]) => roles_of_copy(self.operands),
+            () => Default::default(),
+        };
         for load in self.ptx.lines().filter_map(|line| line.strip_prefix("ld.global.b")) {
             let (bits, rest) = load.split_once(' ').expect("a width");
             let (register, place) = rest.split_once(",[%pi").expect("a register and a place");

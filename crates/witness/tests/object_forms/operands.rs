@@ -20,6 +20,8 @@ pub(super) enum Role {
     Gradient,
     Offset,
     Depth,
+    /// Bytes of a copy.
+    Size,
 }
 
 /// How an image is read or changed.
@@ -54,6 +56,7 @@ impl Role {
             Role::Gradient => single(1.3 * f64::powi(2.0, random.within(-6, 3) as i32)),
             Role::Offset => integer(random.within(-8, 8)),
             Role::Depth => single(random.between(-2, 2)),
+            Role::Size => integer(16 * random.within(0, 17)),
         }
     }
 }
@@ -75,6 +78,11 @@ fn split(text: &str) -> Vec<&str> {
 /// The elements of a vector, or the operand itself.
 fn elements(operand: &str) -> impl Iterator<Item = &str> {
     operand.trim_matches(['{', '}']).split(',')
+}
+
+/// What the registers of a copy are: sources, but for the size behind two addresses.
+pub(super) fn roles_of_copy(operands: &str) -> BTreeMap<&str, Role> {
+    split(operands).get(2).filter(|size| size.starts_with("%i")).map(|size| (*size, Role::Size)).into_iter().collect()
 }
 
 /// What each register of an instruction on an image is; `has` tells which words its opcode has, `operands` follow it.
