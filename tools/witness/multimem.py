@@ -10,7 +10,6 @@ from memory import SCOPES, bytes_as_words
 from table import Table
 
 SCRIPT = "multimem.py"
-WITHOUT = [("interpreter", "does not run multimem yet")]
 PLAIN = [("add", kind) for kind in ("u32", "s32", "u64")] + [(name, kind) for name in ("min", "max") for kind in ("u32", "s32", "u64", "s64")]
 PLAIN += [(name, f"b{width}") for name in ("and", "or", "xor") for width in (32, 64)]
 # Operation, element, how many, and `.acc`, of which a load may have one.
@@ -70,7 +69,7 @@ def program(t, name, statements, need):
     for text, read, left in statements:
         code += text(len(given), len(results)) + "\n"
         given, results = (part + more.ljust(-(-len(more) // 16) * 16, b"\0") for part, more in ((given, read), (results, left)))
-    t.program(name, code + "ret;\n}", [("one copy", "b32", bytes_as_words(given), "b32", bytes_as_words(results))], needs=need, without=WITHOUT)
+    t.program(name, code + "ret;\n}", [("one copy", "b32", bytes_as_words(given), "b32", bytes_as_words(results))], needs=need)
 
 
 def orders(random, strong, weak=True):

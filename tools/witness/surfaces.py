@@ -6,7 +6,7 @@ from fractions import Fraction
 import formats
 from images import Image, single_bits
 from table import Table, open_
-from textures import NO_INTERPRETER, ORDERS, THREADS, TYPES
+from textures import ORDERS, THREADS, TYPES
 
 GEOMETRIES = {
     "1d": ("{%x}", (8,), None), "2d": ("{%x, %r1}", (4, 2), None), "3d": ("{%x, %r1, %r2, %r2}", (4, 2, 2), None),
@@ -111,7 +111,7 @@ def loads(table):
                     results += parts + [0] * (4 - len(parts))
             objects = [f"block {THREADS}", f"surface s in+{32 * THREADS} {image.line()}"]
             case = ("all", "b32", given(rows) + image.words(), "b32", results)
-            table.program(f"{geometry} {mode}", kernel("s", statements), [case], objects, None, [NO_INTERPRETER])
+            table.program(f"{geometry} {mode}", kernel("s", statements), [case], objects)
 
 
 def once(space, rows, size, mode):
@@ -153,7 +153,7 @@ def stores(table):
                         space.bytes[at : at + size] = bits.to_bytes(size, "little")
                 results += space.words()
             case = ("all", "b32", given(rows), "b32", results, ("b32", image.words() * len(chosen)))
-            table.program(f"{geometry} {mode}", kernel([f"s{n}" for n in range(len(chosen))], statements), [case], objects, None, [NO_INTERPRETER])
+            table.program(f"{geometry} {mode}", kernel([f"s{n}" for n in range(len(chosen))], statements), [case], objects)
 
 
 def formatted(table):
@@ -190,7 +190,7 @@ def formatted(table):
             before += image.words()
         case = ("all", "b32", given(rows), "b32", results, ("b32", before))
         notes = [note] if open_("v") in results else []
-        table.program(f"{geometry} {texel}", kernel(["s0", "s1", "s2"], statements), [case], [f"block {len(rows)}"] + objects, None, [NO_INTERPRETER], notes)
+        table.program(f"{geometry} {texel}", kernel(["s0", "s1", "s2"], statements), [case], [f"block {len(rows)}"] + objects, None, notes=notes)
 
 
 def data_of(image, source):
@@ -255,7 +255,7 @@ def reductions(table):
                     results += space.words()
                 case = ("all", "b32", given(rows), "b32", results, ("b32", image.words() * len(chosen)))
                 program = f"{name} {geometry} {texel or 'bytes'} {mode}"
-                table.program(program, kernel([f"s{n}" for n in range(len(chosen))], statements), [case], objects, None, [NO_INTERPRETER])
+                table.program(program, kernel([f"s{n}" for n in range(len(chosen))], statements), [case], objects)
 
 
 def queries(table):
@@ -271,7 +271,7 @@ def queries(table):
         statements = [f"suq.{name}.b32 %o0, [s]; st.global.b32 [%out+{4 * n}], %o0;" for n, name in enumerate(asked)]
         objects = ["block 1", f"surface s in+32 {image.line()}"]
         case = ("all", "b32", [0] * 8 + image.words(), "b32", list(asked.values()))
-        table.program(f"{geometry} {texel}", kernel("s", statements), [case], objects, None, [NO_INTERPRETER])
+        table.program(f"{geometry} {texel}", kernel("s", statements), [case], objects)
 
 
 def tables():

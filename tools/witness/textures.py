@@ -9,8 +9,6 @@ from images import HALF, Image, Sampler, between_levels, blend, face, integer, s
 from table import Table, open_
 
 THREADS = 8
-# The interpreter's textures are built by issue 62.
-NO_INTERPRETER = ("interpreter", "it has no textures yet (issue 62)")
 CHANNELS = ("c", "what a texture gives for a component that its format does not have")
 # How a kernel names the place: %r0 to %r2 are x, y, z; %r3 the layer or the sample, %r2 the sample where both are there.
 PLACES = {
@@ -61,7 +59,7 @@ class Reads:
         shape += [f"sampler s {','.join(self.sampler.options)}"] * self.independent
         case = ("all", "b32", coordinates + self.image.words(), "b32", self.results)
         notes = [CHANNELS] if any(result == open_("c") for result in self.results) else []
-        table.program(name, kernel(declarations, self.statements), [case], shape, None, [NO_INTERPRETER, *without], notes)
+        table.program(name, kernel(declarations, self.statements), [case], shape, None, without, notes)
 
 
 def padded(words, value=open_("c")):
@@ -427,7 +425,7 @@ def queries(table):
     )
     code = kernel(".global .texref t; .global .surfref u;", [body.strip()])
     shape = [f"block {THREADS}", f"texture t in+{16 * THREADS} 1d:4:u32x1", f"surface u in+{16 * THREADS} 1d:4:u32x1"]
-    table.program("kinds", code, [("all", "b32", [0] * (4 * THREADS + 8), "b32", [1, 0, 0, 1] * THREADS)], shape, None, [NO_INTERPRETER])
+    table.program("kinds", code, [("all", "b32", [0] * (4 * THREADS + 8), "b32", [1, 0, 0, 1] * THREADS)], shape)
 
 
 def tables():

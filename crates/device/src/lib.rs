@@ -1,6 +1,7 @@
 //! Launches, device memory, faults and printf, shared by every engine.
 //!
 //! * [`Launch`]: grid, block and parameter bytes of one kernel launch;
+//! * [`Unstarted`]: the clusters of a launch that have not started;
 //! * [`argument`]: the command line's `ARG`s, from text to parameter bytes and buffers;
 //! * [`mod@array`]: arrays, and NumPy's `.npy` files;
 //! * [`Memory`]: global memory as separate allocations, safe to use from several host threads; [`Quota`]: how much of the host's
@@ -27,6 +28,7 @@ mod quota;
 mod tensor_argument;
 pub mod tensor_map;
 pub mod texture;
+mod unstarted;
 
 pub use deadline::Deadline;
 pub use fault::{Access, Fault, FaultKind, Hazard, Nearest, Place, SourceLine, Space, WaitingThreads};
@@ -34,3 +36,4 @@ pub use heap::Heap;
 pub use launch::{Launch, LaunchError};
 pub use memory::{AddressError, Allocation, Memory, VariableError};
 pub use quota::{OutOfMemory, Quota, zeros};
+pub use unstarted::Unstarted;

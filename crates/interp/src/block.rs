@@ -195,5 +195,6 @@ fn identity(block: u64, cluster_rank: u32, warp: u32, machine: &Machine<'_>) -> 
         architecture: machine.architecture,
         shared_base: machine.shared_base,
         shared_end: machine.shared_end,
+        handles: machine.handles.clone(),
     }
 }

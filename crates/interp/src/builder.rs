@@ -6,7 +6,7 @@ mod operand;
 
 use crate::arith::Unsupported;
 use crate::code::{Element, Parameter};
-use crate::layout::{self, Key, Layout, LayoutError};
+use crate::layout::{self, Home, Key, Layout, LayoutError, ObjectKind, ObjectVariable};
 use crate::operand::Source;
 use crate::space::Named;
 use oriole_device::argument::Slot;
@@ -74,6 +74,11 @@ pub(crate) fn numbers(module: &Module, functions: &[&ast::Function]) -> FxHashMa
     numbers
 }
 
+/// The parameters of a kernel that have bytes: textures, samplers and surfaces have none, launches bind them by name.
+fn parameters_in_memory(function: &ast::Function) -> impl Iterator<Item = &Variable> {
+    function.params.iter().filter(|param| ObjectKind::of(param.ty).is_none())
+}
+
 /// The places of a kernel's parameters, by CUDA's rules: in order, each at a multiple of its alignment.
 pub(crate) fn parameter_slots(function: &ast::Function) -> Vec<Slot> {
     let mut end = 0;
@@ -83,7 +88,7 @@ pub(crate) fn parameter_slots(function: &ast::Function) -> Vec<Slot> {
         end = u64::from(offset) + u64::from(size);
         Slot { offset, size }
     };
-    function.params.iter().map(place).collect()
+    parameters_in_memory(function).map(place).collect()
 }
 
 /// The form of an instruction that the checker should not have let through.
@@ -133,7 +138,7 @@ impl<'b, 'm> Builder<'b, 'm> {
         let too_large = || LayoutError(format!("the frame of '{}' is too large", self.module.text(function.name)));
         self.is_kernel = function.is_entry;
         if function.is_entry {
-            for (param, slot) in function.params.iter().zip(parameter_slots(function)) {
+            for (param, slot) in parameters_in_memory(function).zip(parameter_slots(function)) {
                 self.parameters.extend(param.name.map(|name| (layout::key(name), slot.offset)));
             }
         }
@@ -171,6 +176,26 @@ impl<'b, 'm> Builder<'b, 'm> {
             // No name refers to it.
             _ => Parameter::Register(SmallVec::new()),
         }
+    }
+
+    /// Samplers stand by themselves (`texmode_independent`).
+    pub(crate) fn has_separate_samplers(&self) -> bool {
+        self.module.target.iter().any(|word| word == "texmode_independent")
+    }
+
+    /// The variable of that name that stands for a texture, surface or sampler.
+    pub(crate) fn object(&self, name: Name) -> Option<(u32, &ObjectVariable)> {
+        let Some(Binding::Variable(variable)) = self.scopes.lookup(name.sym) else { return None };
+        match self.layout.homes.get(&layout::key(variable.name?)) {
+            Some(&Home::Object(number)) => Some((number, &self.layout.objects[number as usize])),
+            _ => None,
+        }
+    }
+
+    /// Where a kernel's parameter of that name is among all.
+    pub(crate) fn kernel_parameter(&self, name: Name) -> Option<u32> {
+        let Some(Binding::Variable(variable)) = self.scopes.lookup(name.sym) else { return None };
+        self.parameters.get(&layout::key(variable.name?)).copied()
     }
 
     /// The number of the architecture that the module is for.

@@ -2,16 +2,21 @@
 
 use crate::barrier::Barriers;
 use crate::cluster_barrier::ClusterBarrier;
-use oriole_device::{FaultKind, Heap, Launch, Memory};
+use oriole_device::texture::Objects;
+use oriole_device::{FaultKind, Heap, Launch, Memory, Unstarted};
 
 /// What all blocks of a launch reach.
 pub(crate) struct Resources<'a> {
     /// What is launched.
     pub(crate) launch: &'a Launch,
+    /// The clusters that have not started.
+    pub(crate) unstarted: Unstarted,
     /// Global memory.
     pub(crate) memory: &'a Memory,
     /// The module's `.const` variables.
     pub(crate) constants: &'a [u8],
+    /// Textures, surfaces and samplers.
+    pub(crate) objects: &'a Objects,
     /// Bytes of an address.
     pub(crate) address_bytes: u32,
 }

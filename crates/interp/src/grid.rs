@@ -31,18 +31,16 @@ pub(crate) struct Outcome {
 pub(crate) fn run(machine: &Machine<'_>, mut heap: Option<Heap>) -> Outcome {
     let mut outcome = Outcome::default();
     let mut open: VecDeque<Cluster> = VecDeque::new();
-    let mut fresh = 0;
-    let clusters = machine.resources.launch.clusters();
     loop {
-        if fresh < clusters && open.len() < WINDOW {
-            match Cluster::new(fresh, machine) {
+        let fresh = if open.len() < WINDOW { machine.resources.unstarted.take() } else { None };
+        if let Some(number) = fresh {
+            match Cluster::new(number, machine) {
                 Ok(cluster) => open.push_front(cluster),
                 Err(stop) => {
                     outcome.fault = Some(stop);
                     return outcome;
                 }
             }
-            fresh += 1;
         }
         let Some(mut cluster) = open.pop_front() else { return outcome };
         let finished = cluster.run(machine, &mut heap, SLICE);

@@ -2,6 +2,7 @@
 
 use crate::lanes::WARP;
 use oriole_device::Launch;
+use std::sync::Arc;
 
 /// Place of a warp in its launch.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Identity {
     pub(crate) shared_base: u32,
     /// End of shared memory.
     pub(crate) shared_end: u32,
+    /// The handles of the module's textures, surfaces and samplers.
+    pub(crate) handles: Arc<[u64]>,
 }
 
 /// The shapes of a launch.

@@ -15,7 +15,7 @@ pub(crate) fn fill(module: &Module, layout: &mut Layout, variable: &Variable) ->
     let (contents, start) = match home {
         Home::Global(address) => (&mut layout.global, address - layout::global_base()),
         Home::Constant(offset) => (&mut layout.constants, offset),
-        Home::Shared(_) | Home::DynamicShared => return Ok(()),
+        Home::Shared(_) | Home::DynamicShared | Home::Object(_) => return Ok(()),
     };
     for (index, bytes) in (0u64..).zip(values) {
         let at = index.checked_mul(element).and_then(|at| at.checked_add(start));

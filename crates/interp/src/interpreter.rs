@@ -8,8 +8,10 @@ use crate::machine::Machine;
 use crate::warp::Stop;
 use crate::{compile, grid, initial};
 use oriole_device::argument::Slot;
-use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, OutOfMemory, Place, VariableError};
+use oriole_device::texture::Objects;
+use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, OutOfMemory, Place, Unstarted, VariableError};
 use oriole_ptx::ast::{FunctionDirective, Module};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How to interpret.
@@ -83,6 +85,7 @@ pub struct Interpreter<'m> {
     layout: Layout,
     functions: Vec<Function<'m>>,
     options: Options,
+    objects: Objects,
 }
 
 impl<'m> Interpreter<'m> {
@@ -94,7 +97,12 @@ impl<'m> Interpreter<'m> {
             initial::fill(module, &mut layout, variable)?;
         }
         let functions = compile::module(module, &layout)?;
-        Ok(Interpreter { module, layout, functions, options })
+        Ok(Interpreter { module, layout, functions, options, objects: Objects::default() })
+    }
+
+    /// Textures, surfaces and samplers for the launches that follow; handles are parameters, names variables.
+    pub fn set_objects(&mut self, objects: Objects) {
+        self.objects = objects;
     }
 
     /// The places of a kernel's parameters, for [`oriole_device::argument::bind`].
@@ -132,7 +140,9 @@ impl<'m> Interpreter<'m> {
             Home::Constant(offset) => {
                 self.layout.constants[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
             }
-            Home::Shared(_) | Home::DynamicShared => return Err(VariableError::Missing(name.to_owned())),
+            Home::Shared(_) | Home::DynamicShared | Home::Object(_) => {
+                return Err(VariableError::Missing(name.to_owned()));
+            }
         }
         Ok(())
     }
@@ -159,8 +169,10 @@ impl<'m> Interpreter<'m> {
             kernel: number as u32,
             resources: Resources {
                 launch,
+                unstarted: Unstarted::new(launch),
                 memory,
                 constants: &self.layout.constants,
+                objects: &self.objects,
                 address_bytes: self.module.address_size / 8,
             },
             is_cluster: cluster != [1; 3] || required.is_some(),
@@ -168,6 +180,7 @@ impl<'m> Interpreter<'m> {
             shared_base: self.layout.shared_base,
             dynamic_shared,
             shared_end: dynamic_shared + launch.shared_bytes,
+            handles: self.handles(),
             max_instructions: self.options.max_instructions,
             deadline: Deadline::new(self.options.timeout, None),
         };
@@ -205,6 +218,13 @@ impl<'m> Interpreter<'m> {
             return refuse(format!("a cluster has at most {MOST_BLOCKS} blocks"));
         }
         Ok(cluster)
+    }
+
+    /// The handle of each variable that stands for a texture, surface or sampler; without a number where nothing is
+    /// bound to it.
+    fn handles(&self) -> Arc<[u64]> {
+        let number = |name: &str| u64::from(self.objects.bound(name).unwrap_or(0));
+        self.layout.objects.iter().map(|object| object.kind.bit() | number(&object.name)).collect()
     }
 
     fn kernel(&self, name: &str) -> Result<usize, RunError> {

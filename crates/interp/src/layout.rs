@@ -3,7 +3,7 @@
 mod shared;
 
 use crate::space::CONSTANT_WINDOW;
-use oriole_ptx::ast::{Init, Linkage, Module, Name, Space, Statement, Variable};
+use oriole_ptx::ast::{Function, Init, Linkage, Module, Name, ScalarType, Space, Statement, Variable};
 use rustc_hash::FxHashMap;
 
 /// Address of the module's first global variable.
@@ -48,6 +48,8 @@ pub(crate) enum Home {
     Shared(u64),
     /// Dynamic shared memory.
     DynamicShared,
+    /// No memory: a texture, surface or sampler, by its number in [`Layout::objects`].
+    Object(u32),
 }
 
 impl Home {
@@ -56,7 +58,7 @@ impl Home {
         match self {
             Home::Global(address) => Some((address, address)),
             Home::Constant(offset) => Some((offset, CONSTANT_WINDOW + offset)),
-            Home::Shared(_) | Home::DynamicShared => None,
+            Home::Shared(_) | Home::DynamicShared | Home::Object(_) => None,
         }
     }
 }
@@ -71,6 +73,47 @@ pub(crate) struct Static {
     pub(crate) size: u64,
 }
 
+/// What a variable that is no memory stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObjectKind {
+    /// `.texref`
+    Texture,
+    /// `.samplerref`
+    Sampler,
+    /// `.surfref`
+    Surface,
+}
+
+impl ObjectKind {
+    /// That of a type.
+    pub(crate) fn of(ty: ScalarType) -> Option<ObjectKind> {
+        match ty {
+            ScalarType::Texref => Some(ObjectKind::Texture),
+            ScalarType::Samplerref => Some(ObjectKind::Sampler),
+            ScalarType::Surfref => Some(ObjectKind::Surface),
+            _ => None,
+        }
+    }
+
+    /// The bit of the variable's handle that tells what it is of, as in ptxas's code; `istypep` asks for it.
+    pub(crate) fn bit(self) -> u64 {
+        match self {
+            ObjectKind::Texture => 1 << 61,
+            ObjectKind::Sampler => 1 << 62,
+            ObjectKind::Surface => 1 << 63,
+        }
+    }
+}
+
+/// A variable that a launch lets mean a texture, surface or sampler.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectVariable {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it stands for.
+    pub(crate) kind: ObjectKind,
+}
+
 /// All variables of a module and what they hold at first.
 #[derive(Default)]
 pub(crate) struct Layout {
@@ -78,6 +121,8 @@ pub(crate) struct Layout {
     pub(crate) homes: FxHashMap<Key, Home>,
     /// Those that a launch can be asked to fill.
     pub(crate) statics: Vec<Static>,
+    /// Textures, surfaces and samplers.
+    pub(crate) objects: Vec<ObjectVariable>,
     /// First contents of the global variables.
     pub(crate) global: Vec<u8>,
     /// Contents of `.const` variables.
@@ -119,7 +164,27 @@ impl Layout {
         for variable in module.variables().chain(bodies.flat_map(variables)) {
             layout.place(module, variable, &mut filled)?;
         }
+        for kernel in module.functions().filter(|function| function.is_entry) {
+            for parameter in &kernel.params {
+                layout.place_parameter(module, kernel, parameter);
+            }
+        }
         Ok((layout, filled))
+    }
+
+    /// A kernel's parameter that is a texture, surface or sampler has the kernel's name before its own where another has
+    /// that name.
+    fn place_parameter(&mut self, module: &Module, kernel: &Function, parameter: &Variable) {
+        let (Some(kind), Some(name)) = (ObjectKind::of(parameter.ty), parameter.name) else { return };
+        let own = module.text(name);
+        let is_taken = self.objects.iter().any(|object| object.name == own);
+        let text = if is_taken { format!("{}${own}", module.text(kernel.name)) } else { own.to_owned() };
+        self.place_object(name, ObjectVariable { name: text, kind });
+    }
+
+    fn place_object(&mut self, name: Name, object: ObjectVariable) {
+        self.homes.insert(key(name), Home::Object(self.objects.len() as u32));
+        self.objects.push(object);
     }
 
     /// Places a variable in global or constant memory.
@@ -131,6 +196,10 @@ impl Layout {
     ) -> Result<(), LayoutError> {
         let Some(name) = variable.name else { return Ok(()) };
         let too_large = || too_large(module, name);
+        if let (Some(kind), Space::Global | Space::Tex) = (ObjectKind::of(variable.ty), variable.space) {
+            self.place_object(name, ObjectVariable { name: module.text(name).to_owned(), kind });
+            return Ok(());
+        }
         let (home, size) = match variable.space {
             // Another module's: known only to those who link.
             Space::Global | Space::Const if variable.linkage == Linkage::Extern => return Ok(()),

@@ -1,6 +1,6 @@
 //! The PTX interpreter: runs kernels from the syntax tree of `oriole_ptx`, one PTX instruction after
-//! the other, and shares nothing with the compiler or the SASS simulator. Where the three agree, they
-//! agree for different reasons.
+//! the other, and shares nothing with the compiler or the SASS simulator, but for the sampler of textures
+//! that all engines have from `oriole_device`. Where the three agree, they agree for different reasons.
 //!
 //! [`Interpreter`] loads a module and launches its kernels.
 //!

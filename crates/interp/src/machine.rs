@@ -3,6 +3,7 @@
 use crate::code::Function;
 use crate::env::Resources;
 use oriole_device::Deadline;
+use std::sync::Arc;
 
 /// A running launch.
 pub(crate) struct Machine<'a> {
@@ -22,6 +23,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) dynamic_shared: u32,
     /// End of shared memory.
     pub(crate) shared_end: u32,
+    /// The handles of the module's textures, surfaces and samplers.
+    pub(crate) handles: Arc<[u64]>,
     /// Warp instructions that one block may execute.
     pub(crate) max_instructions: u64,
     /// When the launch has taken too long, if it has a limit.

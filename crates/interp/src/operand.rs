@@ -32,6 +32,8 @@ pub(crate) enum Source {
     Constant(Bits),
     /// A special register, its component and the bits that count.
     Special(SpecialReg, u8, u64),
+    /// The handle of a texture, surface or sampler that a variable stands for, by the number of the variable.
+    Object(u32),
     /// The address of a place in the frame: the local address, or the generic one.
     Frame {
         /// Place in the frame.

@@ -86,6 +86,7 @@ impl State {
             Source::Special(register, part, mask) => {
                 Bits::from(special::read(register, part, &self.identity, lane, self.clock) & mask)
             }
+            Source::Object(number) => Bits::from(self.identity.handles[number as usize]),
             Source::Frame { offset, generic } => {
                 let address = u64::from(self.local[lane].address(offset));
                 Bits::from(if generic { address + LOCAL_WINDOW } else { address })

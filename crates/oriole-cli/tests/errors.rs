@@ -221,7 +221,7 @@ fn options_that_cannot_act() {
         ("--engine ptx --timing", "--timing"),
         ("--engine ptx --check all", "--check"),
         ("--engine ptx --threads 2", "--threads"),
-        ("--engine ptx --bind t=sampler:", "--bind"),
+        ("--engine gpu --bind t=sampler:", "--bind"),
         ("--engine gpu --stats x", "--stats"),
         ("--engine gpu --max-instructions 9", "--max-instructions"),
         ("--engine gpu --cluster 2", "--cluster"),

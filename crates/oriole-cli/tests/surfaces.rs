@@ -161,15 +161,16 @@ impl Case<'_> {
             let cubin = at("k.cubin");
             oriole(&["compile", &at("k.ptx"), "-o", &cubin, "--arch", target, level, "--verify"]).expect("it compiles");
             oriole(&["check", &cubin]).expect("control words that hold");
-            self.run(folder.path(), &format!("{target} {level}"));
+            self.run(folder.path(), &["k.cubin", "--strict"], &format!("{target} {level}"));
         }
+        self.run(folder.path(), &["k.ptx", "--engine", "ptx"], &format!("{target} interpreted"));
         if ptxas(&at("k.ptx"), &at("k.cubin"), target) {
-            self.run(folder.path(), &format!("{target} ptxas"));
+            self.run(folder.path(), &["k.cubin", "--strict"], &format!("{target} ptxas"));
         }
     }
 
-    /// Runs what is compiled.
-    fn launch(&self, folder: &Path) -> Result<(), String> {
+    /// Runs a file of the folder with options.
+    fn launch(&self, folder: &Path, program: &[&str]) -> Result<(), String> {
         let at = |name: &str| folder.join(name).to_str().expect("a UTF-8 path").to_owned();
         let surface = |name: &str| self.geometry.spec(self.format, &at(name), &at(&format!("{name}.after")));
         let input = format!("in:{}", at("in"));
@@ -177,14 +178,15 @@ impl Case<'_> {
         let [a, b] = ["a", "b"].map(surface);
         // The variable stands for a surface as the first one.
         let named = format!("named={}", self.geometry.spec(self.format, &at("a"), &at("named.after")));
-        let (cubin, launch) = (at("k.cubin"), ["--entry", "k", "--block", "32", "--strict", "--bind", &named]);
-        oriole(&[&["run", &cubin], &launch[..], &[&input, &output, &a, &b]].concat())
+        let (file, launch) = (at(program[0]), ["--entry", "k", "--block", "32", "--bind", &named]);
+        oriole(&[&["run", &file], &program[1..], &launch[..], &[&input, &output, &a, &b]].concat())
     }
 
-    fn run(&self, folder: &Path, way: &str) {
+    /// Runs a file of the folder with options, and compares what comes of it; `way` is for messages.
+    fn run(&self, folder: &Path, program: &[&str], way: &str) {
         let read = |name: &str| std::fs::read(folder.join(name)).expect("the run wrote it");
         let first = |got: &[u8], want: &[u8]| got.iter().zip(want).position(|(got, want)| got != want);
-        let done = self.launch(folder);
+        let done = self.launch(folder, program);
         match (self.fault, done) {
             (Some(word), Err(message)) => return assert!(message.contains(word), "{way}: {message}"),
             (wanted, done) => assert_eq!((wanted, done), (None, Ok(())), "{way}"),

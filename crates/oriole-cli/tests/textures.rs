@@ -1,4 +1,4 @@
-//! Texture instructions, compiled and run on the strict simulator to values computed here: texels at places where
+//! Texture instructions, interpreted, and compiled and run on the strict simulator, to values computed here: texels at places where
 //! filtering needs no rounding. With `ORIOLE_ORACLE`, a folder with ptxas, its code must give the same.
 
 use crate::read_back;
@@ -9,6 +9,11 @@ use std::process::Command;
 
 const TARGETS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"];
 const THREADS: u32 = 32;
+
+/// Options of the strict simulator.
+const STRICT: &[&str] = &["--strict"];
+/// Options of the interpreter.
+const INTERPRETED: &[&str] = &["--engine", "ptx"];
 
 /// A kernel that reads four words for each thread, does something, and writes four words.
 struct Case {
@@ -207,13 +212,12 @@ impl Scratch {
         self.0.path().join(name)
     }
 
-    /// What a case's code makes of its input.
-    fn run(&self, case: &Case, cubin: &Path, strict: bool) -> Vec<u32> {
+    /// What a case's code or text makes of its input, run with these options.
+    fn run(&self, case: &Case, program: &Path, options: &[&str]) -> Vec<u32> {
         let input: Vec<u8> = (0..THREADS).flat_map(case.input).flat_map(u32::to_le_bytes).collect();
         std::fs::write(self.path("in"), input).expect("it can be written");
         let mut command = Command::new(env!("CARGO_BIN_EXE_oriole"));
-        command.arg("run").arg(cubin).args(["--entry", "k", "--block", "32"]);
-        command.args(strict.then_some("--strict"));
+        command.arg("run").arg(program).args(["--entry", "k", "--block", "32"]).args(options);
         for object in case.bind {
             command.arg("--bind").arg(object.replace('@', &format!("{}/@", self.0.path().display())));
         }
@@ -267,8 +271,9 @@ fn reads_give_the_texels() {
     for (number, case) in CASES.iter().enumerate() {
         for target in in_turn(number, TARGETS) {
             let cubin = scratch.compile(case, target);
-            assert_eq!(scratch.run(case, &cubin, true), case.expected(), "{target}: {}", case.body);
+            assert_eq!(scratch.run(case, &cubin, STRICT), case.expected(), "{target}: {}", case.body);
         }
+        assert_eq!(scratch.run(case, &scratch.path("k.ptx"), INTERPRETED), case.expected(), "{}", case.body);
     }
 }
 
@@ -293,7 +298,8 @@ fn handles_may_differ_between_threads() {
     let scratch = Scratch::new();
     for target in TARGETS {
         let cubin = scratch.compile(&case, target);
-        assert_eq!(scratch.run(&case, &cubin, true), case.expected(), "{target}");
+        assert_eq!(scratch.run(&case, &cubin, STRICT), case.expected(), "{target}");
+        assert_eq!(scratch.run(&case, &scratch.path("k.ptx"), INTERPRETED), case.expected(), "{target}");
     }
 }
 
@@ -311,7 +317,25 @@ fn handles_tell_what_they_are_of() {
     let scratch = Scratch::new();
     for target in TARGETS {
         let cubin = scratch.compile(&case, target);
-        assert_eq!(scratch.run(&case, &cubin, true), case.expected(), "{target}");
+        assert_eq!(scratch.run(&case, &cubin, STRICT), case.expected(), "{target}");
+        assert_eq!(scratch.run(&case, &scratch.path("k.ptx"), INTERPRETED), case.expected(), "{target}");
+    }
+}
+
+/// Nothing is bound to the texture of a program: both engines name it.
+#[test]
+fn variables_without_a_texture_are_named() {
+    let scratch = Scratch::new();
+    let cubin = scratch.compile(&NAMED, "sm_80");
+    for (program, options) in [(cubin, STRICT), (scratch.path("k.ptx"), INTERPRETED)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_oriole"));
+        command.arg("run").arg(program).args(["--entry", "k", "--block", "32"]).args(options);
+        let done = read_back::run(command.args(["zero:512", "zero:512"]));
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(
+            !done.status.success() && said.contains("nothing is bound to the texture, surface or sampler 't'"),
+            "{said}"
+        );
     }
 }
 
@@ -326,7 +350,7 @@ fn ptxas_reads_the_same() {
             let cubin = scratch.path("theirs.cubin");
             let mut ptxas = Command::new(&tool);
             succeed(ptxas.arg(format!("-arch={target}")).arg(scratch.path("k.ptx")).arg("-o").arg(&cubin));
-            assert_eq!(scratch.run(case, &cubin, false), case.expected(), "{target}: {}", case.body);
+            assert_eq!(scratch.run(case, &cubin, &[]), case.expected(), "{target}: {}", case.body);
         }
     }
 }

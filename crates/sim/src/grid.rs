@@ -16,7 +16,7 @@ use crate::cluster::{Cluster, Progress};
 use crate::machine::Machine;
 use crate::stats::Counts;
 use crate::timing::trace::BlockTrace;
-use oriole_device::printf;
+use oriole_device::{Unstarted, printf};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -38,10 +38,10 @@ pub(crate) struct Outcome {
 }
 
 /// Blocks by number: which are where.
-struct Schedule {
+struct Schedule<'a> {
     clusters: u64,
-    /// The lowest block that has not been started.
-    fresh: u64,
+    /// The blocks that have not been started. Running ones may take the place of some, which then never start.
+    unstarted: &'a Unstarted,
     /// Blocks put aside.
     parked: BTreeMap<u64, Cluster>,
     /// Blocks that are running.
@@ -60,11 +60,11 @@ struct Schedule {
     is_abandoned: bool,
 }
 
-impl Schedule {
-    fn new(clusters: u64) -> Schedule {
+impl<'a> Schedule<'a> {
+    fn new(clusters: u64, unstarted: &'a Unstarted) -> Self {
         Schedule {
             clusters,
-            fresh: 0,
+            unstarted,
             parked: BTreeMap::new(),
             running: BTreeSet::new(),
             turn: 0,
@@ -80,17 +80,17 @@ impl Schedule {
 }
 
 /// The blocks, and what tells host threads that there may be something to do.
-struct Shared {
-    schedule: Mutex<Schedule>,
+struct Shared<'a> {
+    schedule: Mutex<Schedule<'a>>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn new(clusters: u64) -> Shared {
-        Shared { schedule: Mutex::new(Schedule::new(clusters)), changed: Condvar::new() }
+impl<'a> Shared<'a> {
+    fn new(clusters: u64, unstarted: &'a Unstarted) -> Self {
+        Shared { schedule: Mutex::new(Schedule::new(clusters, unstarted)), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Schedule> {
+    fn lock(&self) -> MutexGuard<'_, Schedule<'a>> {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,16 +107,16 @@ impl Shared {
     }
 
     /// Changes the schedule and tells all threads.
-    fn change(&self, change: impl FnOnce(&mut Schedule)) {
+    fn change(&self, change: impl FnOnce(&mut Schedule<'a>)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 }
 
 /// A host thread at work. If it panics, the others end too, and do not wait for its block.
-struct AtWork<'a>(&'a Shared);
+struct AtWork<'a, 's>(&'a Shared<'s>);
 
-impl Drop for AtWork<'_> {
+impl Drop for AtWork<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.change(|schedule| schedule.is_abandoned = true);
@@ -145,7 +145,7 @@ pub(crate) const THREAD_NAME: &str = "oriole-launch";
 /// Runs all blocks on `workers` host threads, or on fewer where the system gives no more.
 pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outcome {
     let clusters = entry.launch.clusters();
-    let shared = Shared::new(clusters);
+    let shared = Shared::new(clusters, &machine.resources.unstarted);
     let workers = (workers.clamp(1, MOST_WORKERS) as u64).min(clusters);
     std::thread::scope(|scope| {
         for _ in 1..workers {
@@ -169,7 +169,7 @@ pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outco
     }
 }
 
-fn work(shared: &Shared, entry: &Entry, machine: &Machine<'_>) {
+fn work(shared: &Shared<'_>, entry: &Entry, machine: &Machine<'_>) {
     let _at_work = AtWork(shared);
     while let Some(task) = shared.next() {
         let (mut block, turn) = match task {
@@ -193,7 +193,7 @@ fn work(shared: &Shared, entry: &Entry, machine: &Machine<'_>) {
     }
 }
 
-impl Schedule {
+impl Schedule<'_> {
     /// Blocks that still matter: all, or those before the first fault.
     fn end(&self) -> u64 {
         self.fault.as_ref().map_or(self.clusters, |(block, _)| *block)
@@ -204,20 +204,22 @@ impl Schedule {
             return Next::Stop;
         }
         let end = self.end();
+        if !self.is_open(self.turn) {
+            self.turn = self.after(self.turn);
+        }
         if self.turn < end
             && let Some(block) = self.parked.remove(&self.turn)
         {
             self.running.insert(self.turn);
             return Next::Task(Task::Run(Box::new(block), true));
         }
-        if self.fresh < end && self.fresh < self.lowest() + WINDOW {
-            let number = self.fresh;
-            self.fresh += 1;
+        let has_room = self.unstarted.lowest() < end.min(self.lowest() + WINDOW);
+        if let Some(number) = has_room.then(|| self.unstarted.take()).flatten() {
             self.running.insert(number);
             return Next::Task(Task::Start(number, number == self.turn));
         }
         let idle = self.running.is_empty();
-        if idle || self.parked.range(..end).next().is_none() && self.fresh >= end {
+        if idle || self.parked.range(..end).next().is_none() && self.unstarted.lowest() >= end {
             return Next::Stop;
         }
         Next::Wait
@@ -227,16 +229,20 @@ impl Schedule {
     fn lowest(&self) -> u64 {
         let parked = self.parked.keys().next().copied();
         let running = self.running.first().copied();
-        parked.into_iter().chain(running).chain([self.fresh]).min().unwrap_or(self.fresh)
+        let fresh = self.unstarted.lowest();
+        parked.into_iter().chain(running).fold(fresh, u64::min)
+    }
+
+    /// Block `number` has not ended, nor has another one taken its place.
+    fn is_open(&self, number: u64) -> bool {
+        number >= self.unstarted.lowest() || self.parked.contains_key(&number) || self.running.contains(&number)
     }
 
     /// The unfinished block after `number`, from the start again after the last one of the window.
     fn after(&self, number: u64) -> u64 {
         let lowest = self.lowest();
         let limit = self.clusters.min(lowest + WINDOW);
-        let is_open =
-            |&block: &u64| block >= self.fresh || self.parked.contains_key(&block) || self.running.contains(&block);
-        (number + 1..limit).chain(lowest..limit).find(is_open).unwrap_or(self.clusters)
+        (number + 1..limit).chain(lowest..limit).find(|&block| self.is_open(block)).unwrap_or(self.clusters)
     }
 
     /// A fault in block `number`: that of the lowest one counts.
@@ -249,9 +255,9 @@ impl Schedule {
     /// Counts what the blocks have printed, in their order, so that it is the same block on any machine that prints
     /// too much.
     fn count_output(&mut self) {
-        while let Some(text) = self.printed.get(&self.silent) {
+        while self.silent < self.clusters && !self.is_open(self.silent) {
             let block = self.silent;
-            self.output += text.len();
+            self.output += self.printed.get(&block).map_or(0, Vec::len);
             self.silent += 1;
             if self.output > printf::MOST_OUTPUT {
                 let fault = BlockFault { block, pc: None, thread: 0, kind: printf::too_much() };
@@ -300,12 +306,36 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oriole_device::Launch;
     use std::thread;
+
+    /// Blocks 1 and 3 are cancelled while block 0 runs and while block 2 does.
+    #[test]
+    fn nobody_waits_for_blocks_whose_place_was_taken() {
+        let launch = Launch { grid: [4, 1, 1], ..Launch::default() };
+        let unstarted = Unstarted::new(&launch);
+        let mut schedule = Schedule::new(4, &unstarted);
+        assert!(matches!(schedule.next(), Next::Task(Task::Start(0, true))));
+        // Its slice is over.
+        schedule.turn = schedule.after(0);
+        assert_eq!((schedule.turn, unstarted.cancel()[0]), (1, 1));
+        assert!(matches!(schedule.next(), Next::Task(Task::Start(2, true))));
+        assert_eq!(unstarted.cancel()[0], 3);
+        for block in [0, 2] {
+            schedule.running.remove(&block);
+            schedule.printed.insert(block, vec![0; 5]);
+        }
+        schedule.count_output();
+        assert_eq!((schedule.output, schedule.silent), (10, 4));
+        assert!(matches!(schedule.next(), Next::Stop));
+    }
 
     /// A fault of the simulator itself ends a launch on several threads; it may not become a hang.
     #[test]
     fn nobody_waits_for_the_block_of_a_thread_that_panicked() {
-        let shared = Shared::new(WINDOW + 1);
+        let launch = Launch { grid: [WINDOW as u32 + 1, 1, 1], ..Launch::default() };
+        let unstarted = Unstarted::new(&launch);
+        let shared = Shared::new(WINDOW + 1, &unstarted);
         let is_started = |task: Option<Task>, block| matches!(task, Some(Task::Start(number, _)) if number == block);
         assert!((0..WINDOW).all(|block| is_started(shared.next(), block)));
         thread::scope(|scope| {

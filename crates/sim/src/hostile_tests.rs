@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use crate::program::Program;
 use crate::resources::Resources;
 use oriole_device::texture::Objects;
-use oriole_device::{Launch, Memory};
+use oriole_device::{Launch, Memory, Unstarted};
 use oriole_isa::{Arch, Guard, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Setting, Value};
 use std::sync::Arc;
 
@@ -127,6 +127,7 @@ fn run(arch: Arch, random: &mut Random, insts: impl IntoIterator<Item = Inst>) {
             memory: &memory,
             heap: None,
             objects: &Objects::default(),
+            unstarted: Unstarted::new(&entry.launch),
             constants: Arc::new(banks),
             max_local: 1024,
         },

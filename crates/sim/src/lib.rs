@@ -25,6 +25,7 @@ mod copies;
 mod effect;
 mod exec;
 mod flow;
+mod gradient_call;
 mod grid;
 mod halt;
 mod helper_lanes;

@@ -33,6 +33,8 @@ pub(crate) struct Program {
     /// Bytes of the constant banks that code names without a register, by number; of those that are larger for one
     /// kernel than for another, the most.
     banks: BankSizes,
+    /// Some section has `UGETNEXTWORKID`.
+    takes_over: OnceLock<bool>,
 }
 
 /// Bytes of each constant bank, by number; no limit for those whose contents the driver makes.
@@ -55,7 +57,7 @@ impl Program {
         };
         let mut sections: Vec<Section> = sections.into_iter().map(section).collect();
         sections.sort_by_key(|section| section.base);
-        Program { arch, strict, old_values: false, sections, banks }
+        Program { arch, strict, old_values: false, sections, banks, takes_over: OnceLock::new() }
     }
 
     /// One section of these instructions.
@@ -65,7 +67,14 @@ impl Program {
         let words = vec![0; ops.len()];
         let ops = OnceLock::from(ops);
         let sections = vec![Section { name: "test".into(), base, words, ops }];
-        Program { arch, strict: false, old_values: false, sections, banks: [u64::MAX; BANKS] }
+        Program {
+            arch,
+            strict: false,
+            old_values: false,
+            sections,
+            banks: [u64::MAX; BANKS],
+            takes_over: OnceLock::new(),
+        }
     }
 
     /// Address of the first section; 0 if there is none.
@@ -83,6 +92,13 @@ impl Program {
         let after = self.sections.partition_point(|section| section.base <= pc);
         let section = self.sections.get(after.checked_sub(1)?)?;
         (pc < section.end()).then_some(section)
+    }
+
+    /// Blocks may take over the work of others (`UGETNEXTWORKID`).
+    pub(crate) fn takes_work_over(&self) -> bool {
+        let asks = |op: &Op| op.opcode == Some(Opcode::UGETNEXTWORKID);
+        let found = || self.sections.iter().any(|section| self.ops(section).iter().any(asks));
+        Opcode::UGETNEXTWORKID.exists_on(self.arch) && *self.takes_over.get_or_init(found)
     }
 
     /// Whether an instruction starts at code address `pc`.

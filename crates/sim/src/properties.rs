@@ -1,7 +1,7 @@
 //! Tables of what `txq` and `suq` ask of textures, samplers and surfaces: a driver keeps them in global memory,
 //! and code reads them there. The layout is read off ptxas's code for each query.
 
-use oriole_device::texture::{AddressMode, Filter, Image, Kind, Objects, Sampler};
+use oriole_device::texture::{Image, Objects, Sampler, property};
 
 /// Bytes of an entry of each table: textures, samplers, surfaces.
 const ENTRY: [usize; 3] = [0x40, 0x20, 0x40];
@@ -52,33 +52,14 @@ fn table(size: usize, entries: impl Iterator<Item = Vec<(usize, u32)>>) -> Vec<u
 
 /// The address modes of three axes and the filter, from `start` on: numbered as the PTX manual lists them.
 fn sampler_words(sampler: &Sampler, start: usize) -> Vec<(usize, u32)> {
-    let mode = match sampler.address {
-        AddressMode::Wrap => 0,
-        AddressMode::Mirror => 1,
-        AddressMode::Clamp => 3,
-        AddressMode::Border => 4,
-    };
-    let filter = u32::from(sampler.filter == Filter::Linear);
+    let (mode, filter) = (property::address_mode(sampler.address), property::filter_mode(sampler.filter));
     vec![(start, mode), (start + 4, mode), (start + 8, mode), (start + 12, filter)]
 }
 
 /// The type of a channel, the order of the channels and the number of layers, with the constants that the PTX
 /// manual gives in "Channel Data Type and Channel Order Fields".
 fn image_words(image: &Image, [data_type, order, layers]: [usize; 3]) -> [(usize, u32); 3] {
-    let format = image.format;
-    let of_size = |first: u32| first + format.bits.trailing_zeros() - 3;
-    let code = match format.kind {
-        Kind::SignedNormalized => of_size(0x10d0),
-        Kind::UnsignedNormalized => of_size(0x10d2),
-        Kind::Signed => of_size(0x10d7),
-        Kind::Unsigned => of_size(0x10da),
-        Kind::Float => of_size(0x10dd) - 1,
-    };
-    let channels = match format.channels {
-        1 => 0x10b0,
-        2 => 0x10b2,
-        _ => 0x10b5,
-    };
+    let (code, channels) = (property::channel_data_type(image.format), property::channel_order(image.format));
     [(data_type, code), (order, channels), (layers, image.layers.unwrap_or(0))]
 }
 

@@ -2,7 +2,7 @@
 
 use crate::constant::ConstantBanks;
 use oriole_device::texture::Objects;
-use oriole_device::{Heap, Memory};
+use oriole_device::{Heap, Memory, Unstarted};
 use std::sync::{Arc, Mutex};
 
 /// Name of the allocations of global memory that hold the module's variables.
@@ -16,6 +16,8 @@ pub(crate) struct Resources<'a> {
     pub(crate) heap: Option<Mutex<Heap>>,
     /// Textures, surfaces and samplers.
     pub(crate) objects: &'a Objects,
+    /// The clusters that have not started.
+    pub(crate) unstarted: Unstarted,
     /// Constant banks.
     pub(crate) constants: Arc<ConstantBanks>,
     /// Bytes of local memory that a thread may use.

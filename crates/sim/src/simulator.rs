@@ -20,7 +20,7 @@ use oriole_cubin::{
 };
 use oriole_device::argument::Slot;
 use oriole_device::texture::Objects;
-use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, OutOfMemory, Place, VariableError};
+use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, OutOfMemory, Place, Unstarted, VariableError};
 use oriole_isa::chip::Chip;
 use oriole_isa::{Arch, RegFile, Value};
 use std::sync::atomic::AtomicBool;
@@ -381,6 +381,7 @@ impl Simulator {
                 memory,
                 heap,
                 objects: &self.objects,
+                unstarted: Unstarted::new(launch),
                 constants: Arc::new(constants),
                 max_local: self.stack_limit(function),
             },
@@ -394,8 +395,9 @@ impl Simulator {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             given => given,
         };
-        // What is known of global memory depends on the order of blocks.
-        let is_in_order = self.options.deterministic || machine.observer.is_some();
+        // What is known of global memory depends on the order of blocks, and so does who takes whose work over.
+        let takes_over = self.program.takes_work_over();
+        let is_in_order = self.options.deterministic || machine.observer.is_some() || takes_over;
         let outcome = grid::run(&entry, &machine, if is_in_order { 1 } else { workers });
         // Blocks that a fault left unfinished are gone as well.
         let quota = machine.resources.memory.quota();

@@ -1,11 +1,12 @@
-//! Functions that the system offers to kernels: `vprintf`, `malloc`, `free`, `__assertfail`; those that launch
-//! other kernels are known by name and are faults when they are called.
+//! Functions that the system offers to kernels: `vprintf`, `malloc`, `free`, `__assertfail`, those that read textures
+//! with gradients; those that launch other kernels are known by name and are faults when they are called.
 //!
 //! The loader gives each an address outside of all code. Arguments are passed as CUDA's ABI passes
 //! them to any function: from `R4` on, 64-bit ones in aligned pairs; the result comes back in `R4`.
 
 use crate::access::HeapEvent;
 use crate::effect::Env;
+use crate::gradient_call::GradientCall;
 use crate::halt::Halt;
 use crate::space::Named;
 use crate::state::State;
@@ -14,6 +15,8 @@ use oriole_device::{FaultKind, printf};
 /// Address of the first function; the others follow at distances of [`STEP`].
 const BASE: u64 = 0x5_0000_0000;
 const STEP: u64 = 16;
+/// Number of the first function that reads textures with gradients.
+const FIRST_GRADIENT: u64 = 64;
 
 /// A function of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) enum Function {
     AssertFail,
     /// A function that launches kernels from kernels, which is not done here.
     Launches(&'static str),
+    /// A function that reads a texture with gradients.
+    Gradient(GradientCall),
 }
 
 const FUNCTIONS: [(&str, Function); 10] = [
@@ -48,15 +53,19 @@ const FIRST_ARGUMENT: usize = 4;
 
 /// Address of the function of that name.
 pub(crate) fn address(name: &str) -> Option<u64> {
-    let at = FUNCTIONS.iter().position(|(known, _)| *known == name)?;
-    Some(BASE + STEP * at as u64)
+    let listed = FUNCTIONS.iter().position(|(known, _)| *known == name).map(|at| at as u64);
+    let number = listed.or_else(|| Some(FIRST_GRADIENT + GradientCall::named(name)?.number()))?;
+    Some(BASE + STEP * number)
 }
 
 /// The function at a code address.
 pub(crate) fn at(address: u64) -> Option<Function> {
-    let distance = address.checked_sub(BASE)?;
-    let index = usize::try_from(distance / STEP).ok()?;
-    FUNCTIONS.get(index).filter(|_| distance.is_multiple_of(STEP)).map(|&(_, function)| function)
+    let distance = address.checked_sub(BASE).filter(|distance| distance.is_multiple_of(STEP))?;
+    let number = distance / STEP;
+    match number.checked_sub(FIRST_GRADIENT) {
+        Some(number) => GradientCall::numbered(number).map(Function::Gradient),
+        None => FUNCTIONS.get(usize::try_from(number).ok()?).map(|&(_, function)| function),
+    }
 }
 
 /// Calls `function` for the active lanes, lowest first.
@@ -87,6 +96,7 @@ pub(crate) fn call(function: Function, state: &mut State, env: &mut Env<'_>) -> 
                 }
                 report(env, HeapEvent { lane, address, size: None });
             }
+            Function::Gradient(call) => call.call(state, env, lane)?,
             Function::Launches(name) => {
                 let what = format!("a kernel that launches kernels ({name})");
                 return Err(Halt::fault(lane, FaultKind::Unsupported(what)));
@@ -149,6 +159,8 @@ mod tests {
         for (name, function) in FUNCTIONS {
             assert_eq!(address(name).and_then(at), Some(function));
         }
+        let name = "__cuda_syscall_tex_grad_3d_v4_f32_f32_offset";
+        assert_eq!(address(name).and_then(at), GradientCall::named(name).map(Function::Gradient));
         assert_eq!(address("fork"), None);
         assert_eq!(at(BASE + 8), None);
         assert_eq!(at(0), None);

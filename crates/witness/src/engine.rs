@@ -53,8 +53,9 @@ pub fn run(engine: &Engine, target: Target, kernels: &[&Kernel]) -> Result<Outpu
             let text = text(target, kernels);
             let module = oriole_ptx::load(&text).map_err(|errors| said(&text, &errors))?;
             let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS, ..Default::default() };
-            let interpreter = Interpreter::new(&module, options).map_err(|error| error.to_string())?;
+            let mut interpreter = Interpreter::new(&module, options).map_err(|error| error.to_string())?;
             Ok(outputs(kernels, |name, prepared| {
+                interpreter.set_objects(std::mem::take(&mut prepared.objects));
                 let slots = interpreter.parameters(name).map_err(|error| error.to_string())?;
                 let (launch, memory) = prepared.with_parameters(&slots)?;
                 interpreter.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())

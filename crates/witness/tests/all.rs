@@ -2,6 +2,7 @@
 
 mod coverage;
 mod engineless;
+mod object_forms;
 mod regenerate;
 mod tables;
 mod waiting;

@@ -243,6 +243,7 @@ impl<'m> Builder<'_, 'm> {
             Some(Home::Shared(start)) => {
                 Ok(Source::Shared { offset: offset.wrapping_add(*start), dynamic: false, generic })
             }
+            Some(Home::Object(number)) => Ok(Source::Object(*number)),
             Some(home) => {
                 let (own, whole) = home.addresses().ok_or_else(|| self.unknown(name))?;
                 Ok(Source::Constant(if generic { whole } else { own }.wrapping_add(offset).into()))

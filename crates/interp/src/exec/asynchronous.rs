@@ -108,7 +108,7 @@ fn arrive(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, U
 }
 
 /// Bytes have come: the barrier of a copy, if it has one, is told.
-fn complete(lane: &mut Lane<'_, '_>, barrier: Option<Place>, bytes: u64) -> Result<(), FaultKind> {
+pub(super) fn complete(lane: &mut Lane<'_, '_>, barrier: Option<Place>, bytes: u64) -> Result<(), FaultKind> {
     let Some(place) = barrier else { return Ok(()) };
     mbarrier::change(lane, place, Change { arrived_bytes: bytes as i64, ..Change::default() }).map(|_| ())
 }
@@ -190,11 +190,17 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
     })))
 }
 
+/// The space of a store or reduction: what an mbarrier counts is in shared memory of the cluster however its address is
+/// written, as a generic one or not.
+fn counted_space(inst: &Instruction) -> Option<Space> {
+    inst.space().or_else(|| inst.has(Word::MbarrierCompleteTxBytes).then_some(Space::SharedCluster))
+}
+
 /// `st.async`.
 fn store(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
     let [to, from, more @ ..] = &inst.operands[..] else { return Err(form("st.async")) };
     let ty = inst.last_type().ok_or_else(|| form("st.async"))?;
-    let location = builder.location(to, inst.space())?;
+    let location = builder.location(to, counted_space(inst))?;
     let from: SmallVec<[Source; 4]> = builder.sources(from, ty)?;
     let (element, bytes) = (ty.bytes(), ty.bytes() * from.len() as u32);
     if bytes as usize > Data::BYTES || !bytes.is_power_of_two() {
@@ -216,7 +222,7 @@ fn store(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Un
 fn reduce(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
     let [to, from, more @ ..] = &inst.operands[..] else { return Err(form("red.async")) };
     let ty = inst.last_type().ok_or_else(|| form("red.async"))?;
-    let (location, from) = (builder.location(to, inst.space())?, builder.source(from, ty)?);
+    let (location, from) = (builder.location(to, counted_space(inst))?, builder.source(from, ty)?);
     let (bytes, step) = (ty.bytes(), atomic::combine(inst, ty)?);
     let barrier = barrier(inst, more, builder)?;
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {

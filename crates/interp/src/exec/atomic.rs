@@ -1,4 +1,4 @@
-//! `atom` and `red`: a place in memory replaced by a function of it and the operands.
+//! `atom`, `red` and `multimem.red`: a place in memory replaced by a function of it and the operands.
 
 use crate::arith::{Bits, Unsupported};
 use crate::builder::{Builder, form};
@@ -42,8 +42,10 @@ const OPERATIONS: [(Word, Operation); 10] = [
 ];
 
 pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {
-    if !matches!(inst.opcode, Opcode::Atom | Opcode::Red) || inst.has(Word::Async) {
-        return Ok(None);
+    match inst.opcode {
+        Opcode::Atom | Opcode::Red if !inst.has(Word::Async) => {}
+        Opcode::Multimem if inst.has(Word::Red) => {}
+        _ => return Ok(None),
     }
     let wrong = || form(inst.opcode.as_str());
     let ty = inst.last_type().ok_or_else(wrong)?;

@@ -15,13 +15,16 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
         Opcode::St if inst.has(Word::Bulk) => fill(inst, builder)?,
         Opcode::St if inst.has(Word::Async) => return Ok(None),
         Opcode::St => store(inst, builder)?,
+        // Behind a multimem address stands one copy: what combining all gives, and all that a store reaches.
+        Opcode::Multimem if inst.has(Word::LdReduce) => load(inst, builder)?,
+        Opcode::Multimem if inst.has(Word::St) => store(inst, builder)?,
         Opcode::Discard => Action::Nothing,
         _ => return Ok(None),
     }))
 }
 
 /// The type of one element, their number and the bytes of all.
-fn shape(inst: &Instruction) -> Result<(ScalarType, usize, u32), Unsupported> {
+pub(super) fn shape(inst: &Instruction) -> Result<(ScalarType, usize, u32), Unsupported> {
     let ty = inst.last_type().ok_or_else(|| form(inst.opcode.as_str()))?;
     let count = inst.vector().map_or(1, |vector| vector.len());
     let bytes = ty.bytes() * count as u32;

@@ -16,10 +16,13 @@ mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod collective;
 mod control;
+mod launch_control;
 mod matrix;
 mod mbarrier;
 mod memory;
 mod stack;
+mod surface;
+mod texture;
 
 use crate::arith::Unsupported;
 use crate::builder::Builder;
@@ -29,7 +32,7 @@ use oriole_ptx::ast::Instruction;
 /// One family of instructions.
 type Family = fn(&Instruction, &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported>;
 
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [Family; 13] = [
     control::compile,
     memory::compile,
     atomic::compile,
@@ -40,6 +43,9 @@ const FAMILIES: [Family; 10] = [
     matrix::compile,
     mbarrier::compile,
     asynchronous::compile,
+    launch_control::compile,
+    texture::compile,
+    surface::compile,
 ];
 
 /// What `inst` does, unless it is arithmetic or unknown.

@@ -2,7 +2,7 @@
 
 use super::arch::parse_arch;
 use super::failure::{Failure, rejected, usage};
-use super::launch::{Ended, Given, Launched, check_types, launch_of, wrong_argument};
+use super::launch::{Ended, Given, Launched, bind_objects, check_types, launch_of, wrong_argument};
 use super::run_args::RunArgs;
 use super::{bounds, files, ptx};
 use oriole_device::argument;
@@ -53,7 +53,9 @@ pub(crate) fn run(args: &RunArgs, source: &Source, given: &Given) -> Result<Laun
         interpreter.set_variable(name, bytes, &mut memory).map_err(rejected)?;
     }
     let slots = interpreter.parameters(&args.entry).map_err(|error| Failure::file(&args.input, error))?;
-    let bound = argument::bind(&given.arguments, &slots, &mut memory).map_err(wrong_argument)?;
+    let mut bound = argument::bind(&given.arguments, &slots, &mut memory).map_err(wrong_argument)?;
+    bind_objects(args, &mut bound, &mut memory)?;
+    interpreter.set_objects(std::mem::take(&mut bound.objects));
     let end = match interpreter.launch(&args.entry, &launch_of(args, &bound), &mut memory) {
         Ok(report) => Ok(Ended {
             warp_instructions: report.warp_instructions,

@@ -9,6 +9,7 @@ use clap::Parser;
 use oriole_codegen::{LineTable, Meaning, ParameterType};
 use oriole_cubin::{Cubin, LineKind};
 use oriole_device::argument::{Argument, ArgumentError, Bound};
+use oriole_device::texture::{ObjectSpec, parse_sampler};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
 use oriole_sim::{CheckReport, TimingReport};
 use std::cell::OnceCell;
@@ -47,6 +48,28 @@ pub(crate) struct Ended {
     pub(crate) statistics: serde_json::Value,
     /// The estimate of the cycle model.
     pub(crate) timing: Option<TimingReport>,
+}
+
+/// What `--bind` gives to variables of the module.
+pub(crate) fn bind_objects(args: &RunArgs, bound: &mut Bound, memory: &mut Memory) -> Result<(), Failure> {
+    args.bind.iter().try_for_each(|setting| bind_object(setting, bound, memory))
+}
+
+/// `NAME=OBJECT` of `--bind`: lets a variable of the module mean an object.
+fn bind_object(setting: &str, bound: &mut Bound, memory: &mut Memory) -> Result<(), Failure> {
+    let wrong = |reason: &str| usage(format!("--bind {setting}: {reason}"));
+    let parts = setting.split_once('=').and_then(|(name, object)| Some((name, object.split_once(':')?)));
+    let (name, (kind, spec)) = parts.ok_or_else(|| wrong("expected NAME=KIND:…"))?;
+    let number = match kind {
+        "tex" | "surf" => {
+            let spec = ObjectSpec::parse(spec).map_err(|reason| wrong(&reason))?;
+            bound.place_object(name, &spec, memory).map_err(usage)? as u32
+        }
+        "sampler" => bound.objects.add_sampler(parse_sampler(spec).map_err(|reason| wrong(&reason))?),
+        _ => return Err(wrong("expected tex, surf or sampler")),
+    };
+    bound.objects.bind(name, number);
+    Ok(())
 }
 
 /// A launch of the code of `input` that stands behind `--`, in the words that `oriole run` takes behind its input. It is simulated, and

@@ -61,7 +61,7 @@ pub(crate) fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
         ("--check", args.check.is_some(), machine_code),
         ("--threads", args.threads.is_some(), machine_code),
         ("--deterministic", args.deterministic, not_the_driver),
-        ("--bind", !args.bind.is_empty(), machine_code),
+        ("--bind", !args.bind.is_empty(), not_the_driver),
         ("--cluster", args.cluster.is_some(), not_the_driver),
         ("--max-instructions", args.max_instructions.is_some(), not_the_driver),
         ("--stats", args.stats.is_some(), not_the_driver),

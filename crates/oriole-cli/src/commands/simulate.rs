@@ -2,14 +2,13 @@
 
 use super::bounds;
 use super::failure::{Failure, rejected, usage};
-use super::launch::{Ended, Given, Launched, Lines, launch_of, wrong_argument};
+use super::launch::{Ended, Given, Launched, Lines, bind_objects, launch_of, wrong_argument};
 use super::memcheck;
 use super::run_args::{RunArgs, Strict};
 use oriole_codegen::LineTable;
 use oriole_cubin::Cubin;
 use oriole_device::Memory;
 use oriole_device::argument::{self, Bound};
-use oriole_device::texture::{ObjectSpec, parse_sampler};
 use oriole_sim::{CheckReport, Options, RunError, RunReport, Simulator, Statistics};
 
 /// What a launch on the simulator leaves.
@@ -42,9 +41,7 @@ pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, given: &Given) -> Result<Sim
     }
     let slots = simulator.parameters(&args.entry).map_err(|error| Failure::file(&args.input, error))?;
     let mut bound = argument::bind(&given.arguments, &slots, &mut memory).map_err(wrong_argument)?;
-    for setting in &args.bind {
-        bind_object(setting, &mut bound, &mut memory)?;
-    }
+    bind_objects(args, &mut bound, &mut memory)?;
     simulator.set_objects(std::mem::take(&mut bound.objects));
     let launch = launch_of(args, &bound);
     let checks = args.check.as_deref().map(memcheck::parse).transpose()?;
@@ -79,23 +76,6 @@ pub(crate) fn run(args: &RunArgs, cubin: &Cubin, given: &Given, lines: &LineTabl
         Err(RunError::Memory(shortage)) => return Err(Failure::Fault(format!("error: {shortage}"))),
     };
     Ok(Launched { bound, memory, found, target: cubin.target.to_string(), end })
-}
-
-/// `NAME=OBJECT` of `--bind`: lets a variable of the module mean an object.
-fn bind_object(setting: &str, bound: &mut Bound, memory: &mut Memory) -> Result<(), Failure> {
-    let wrong = |reason: &str| usage(format!("--bind {setting}: {reason}"));
-    let parts = setting.split_once('=').and_then(|(name, object)| Some((name, object.split_once(':')?)));
-    let (name, (kind, spec)) = parts.ok_or_else(|| wrong("expected NAME=KIND:…"))?;
-    let number = match kind {
-        "tex" | "surf" => {
-            let spec = ObjectSpec::parse(spec).map_err(|reason| wrong(&reason))?;
-            bound.place_object(name, &spec, memory).map_err(usage)? as u32
-        }
-        "sampler" => bound.objects.add_sampler(parse_sampler(spec).map_err(|reason| wrong(&reason))?),
-        _ => return Err(wrong("expected tex, surf or sampler")),
-    };
-    bound.objects.bind(name, number);
-    Ok(())
 }
 
 fn statistics(statistics: &Statistics) -> serde_json::Value {

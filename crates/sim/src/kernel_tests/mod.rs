@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::program::Program;
 use crate::resources::Resources;
 use oriole_device::texture::{Image, Object, ObjectSpec, Objects};
-use oriole_device::{Launch, Memory};
+use oriole_device::{Launch, Memory, Unstarted};
 use oriole_isa::{Arch, Inst};
 use std::sync::Arc;
 
@@ -60,7 +60,14 @@ fn launch_on<T>(
     let mut banks = ConstantBanks::new();
     fill_bank0(&mut banks, &entry, program.arch);
     let machine = Machine {
-        resources: Resources { memory, heap: None, objects, constants: Arc::new(banks), max_local: 1024 },
+        resources: Resources {
+            memory,
+            heap: None,
+            objects,
+            unstarted: Unstarted::new(&entry.launch),
+            constants: Arc::new(banks),
+            max_local: 1024,
+        },
         program,
         max_instructions: limit,
         deadline: None,

@@ -428,7 +428,7 @@ fn is_mbarrier(opcode: Opcode) -> bool {
 }
 
 fn is_bulk(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UTMALDG)
+    matches!(opcode, Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UTMALDG | Opcode::UGETNEXTWORKID)
 }
 
 /// An address in shared memory with the name of what is there.

@@ -16,7 +16,7 @@ use crate::machine::Machine;
 use crate::program::Program;
 use crate::resources::Resources;
 use oriole_device::texture::Objects;
-use oriole_device::{Launch, Memory};
+use oriole_device::{Launch, Memory, Unstarted};
 use oriole_isa::chip::Chip;
 use oriole_isa::{Arch, Control, Inst};
 use std::sync::Arc;
@@ -114,6 +114,7 @@ impl Bench {
                 memory: &memory,
                 heap: None,
                 objects: &Objects::default(),
+                unstarted: Unstarted::new(&entry.launch),
                 constants: Arc::new(banks),
                 max_local: 1024,
             },

@@ -6,6 +6,7 @@
 
 mod bulk;
 mod early;
+mod launch_control;
 mod ldgsts;
 mod remote;
 mod syncs;
@@ -17,8 +18,15 @@ use oriole_isa::{Inst, Opcode};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Found<Effect> {
-    const PARTS: [fn(&Inst) -> Found<Effect>; 6] =
-        [syncs::compile, early::compile, ldgsts::compile, remote::compile, bulk::compile, tensor::compile];
+    const PARTS: [fn(&Inst) -> Found<Effect>; 7] = [
+        syncs::compile,
+        early::compile,
+        ldgsts::compile,
+        remote::compile,
+        bulk::compile,
+        tensor::compile,
+        launch_control::compile,
+    ];
     for part in PARTS {
         if let Some(effect) = part(inst)? {
             return Ok(Some(effect));

@@ -22,9 +22,8 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         let mut components: [Lanes; 4] = [[0; WARP]; 4];
         for lane in state.active_lanes() {
             let (image, _) = handle.object(state, env, lane)?;
-            let [width, height, depth] = image.level_size(state.lane(level, lane));
-            // What an array has in the place of a depth are its layers.
-            let values = [width, height, image.layers.unwrap_or(depth), image.levels];
+            let [width, height, depth] = image.dimensions(state.lane(level, lane));
+            let values = [width, height, depth, image.levels];
             for (component, value) in components.iter_mut().zip(values) {
                 component[lane] = value;
             }

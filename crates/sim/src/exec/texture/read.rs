@@ -1,16 +1,17 @@
 //! `TEX`, `TLD`, `TLD4`, `TXD`.
 
 use super::super::rounding::{HALF, Rounding, narrow};
-use super::cube;
+use super::load;
 use super::operands::{Axes, Handle, MISSING, Results, Words};
-use super::sample::{Reader, Request, lod_of};
-use super::texel::{self, Position};
 use crate::effect::{Effect, Env, Unsupported};
 use crate::halt::Halt;
 use crate::lanes::{Lanes, WARP};
 use crate::operand::Dst;
 use crate::state::{RZ, State};
-use oriole_device::texture::{Image, Sampler, Shape};
+use oriole_device::texture::cube::on_surface;
+use oriole_device::texture::sample::{Reader, Request, lod_of, texels_of, texels_of_cube};
+use oriole_device::texture::texel::{self, Numbered};
+use oriole_device::texture::{Image, Sampler};
 use oriole_isa::{Field, Inst, Opcode, Role, TexDeriv, TexFmt, TexLod, TexOffset, TexSample};
 
 /// The effect of `inst` if it is of this family.
@@ -116,12 +117,14 @@ impl Access {
             Read::Texel { clamped } => self.texel(state, env, image, clamped, lane)?,
             Read::Filtered => {
                 let request = self.request(state, image, sampler, lane);
-                Reader { env, image, sampler, lane }.sampled(&request)?
+                let load = |address, size| load(env, address, size, lane);
+                Reader { image, sampler, load }.sampled(&request)?
             }
             Read::Gathered { component } => {
                 let request = self.request(state, image, sampler, lane);
                 let each = self.places.offset.each(state, lane);
-                Reader { env, image, sampler, lane }.gathered(&request, component, each)?
+                let load = |address, size| load(env, address, size, lane);
+                Reader { image, sampler, load }.gathered(&request, component, each)?
             }
         };
         let rounding = match self.format {
@@ -130,13 +133,12 @@ impl Access {
             _ => Rounding::Nearest,
         };
         let half = |bits: u32| narrow(f64::from(f32::from_bits(bits)), HALF, rounding);
-        Ok(value.map(|bits| if texel::is_float(image.format) { half(bits) } else { bits & 0xffff }))
+        Ok(value.map(|bits| if image.format.is_float() { half(bits) } else { bits & 0xffff }))
     }
 
-    /// The layer of a lane, inside of the image.
-    fn layer(&self, state: &State, image: &Image, lane: usize) -> u32 {
-        let layer = state.lane(self.places.layer, lane) & (u32::MAX >> (32 - self.places.layer_bits));
-        layer.min(image.layers.unwrap_or(1).saturating_sub(1))
+    /// The layer of a lane; it may be beyond the last.
+    fn layer(&self, state: &State, lane: usize) -> u32 {
+        state.lane(self.places.layer, lane) & (u32::MAX >> (32 - self.places.layer_bits))
     }
 
     /// `TLD`: one texel by its number.
@@ -149,74 +151,70 @@ impl Access {
         lane: usize,
     ) -> Result<[u32; 4], Halt> {
         let level = match self.places.level {
-            Level::Given(register) => (state.lane(register, lane) as i32).max(0) as u32,
+            Level::Given(register) => state.lane(register, lane) as i32,
             _ => 0,
         };
-        let level = level.min(image.levels.saturating_sub(1));
-        let (offset, size) = (self.places.offset.packed(state, lane), image.level_size(level));
-        let mut at = [0; 3];
-        for axis in 0..self.axes.count {
-            let place = (state.lane(self.places.coordinates[axis], lane) as i32).saturating_add(offset[axis]);
-            let last = i32::try_from(size[axis] - 1).unwrap_or(i32::MAX);
-            // A texel that is not there reads as zero.
-            at[axis] = if clamped { place.clamp(0, last) as u32 } else { u32::try_from(place).unwrap_or(u32::MAX) };
-        }
-        let (slice, sample) = (self.layer(state, image, lane), state.lane(self.places.sample, lane));
-        texel::read(env, image, Position { level, slice, at, sample }, lane)
+        let (offset, coordinates) = (self.places.offset.packed(state, lane), self.places.coordinates);
+        let at = |axis: usize| (state.lane(coordinates[axis], lane) as i32).saturating_add(offset[axis]);
+        let numbered = Numbered {
+            level,
+            layer: self.layer(state, lane),
+            at: std::array::from_fn(at),
+            axes: self.axes.count,
+            clamped,
+            sample: state.lane(self.places.sample, lane),
+        };
+        texel::read(image, numbered.position(image), |address, size| load(env, address, size, lane))
     }
 
-    /// The coordinates of a lane: those on the face `of` (or on its own) of a cube, and the face.
-    fn place(&self, state: &State, lane: usize) -> (u32, [f64; 3]) {
-        let coordinate = |n: usize| match self.places.coordinates.get(n) {
-            Some(&register) if n < self.axes.count => f64::from(f32::from_bits(state.lane(register, lane))),
-            _ => 0.0,
-        };
-        let direction = [coordinate(0), coordinate(1), coordinate(2)];
-        if !self.axes.cube {
-            return (0, direction);
-        }
-        let (face, [s, t]) = cube::face(direction);
-        (face, [s, t, 0.0])
+    /// The coordinates of a lane as the instruction has them.
+    fn coordinates(&self, state: &State, lane: usize) -> [f64; 3] {
+        std::array::from_fn(|axis| match axis < self.axes.count {
+            true => f64::from(f32::from_bits(state.lane(self.places.coordinates[axis], lane))),
+            false => 0.0,
+        })
     }
 
     fn request(&self, state: &State, image: &Image, sampler: &Sampler, lane: usize) -> Request {
-        let (face, coordinates) = self.place(state, lane);
-        let faces = if image.shape == Shape::Cube { 6 } else { 1 };
-        // An image has no coordinate beyond its axes: ptxas reads rows by instructions for two.
-        let axes = self.axes.count.min(image.shape.axes());
-        let normalized = self.axes.cube || sampler.normalized;
+        let (coordinates, layer) = (self.coordinates(state, lane), self.layer(state, lane));
+        let request = Request::at(image, coordinates, self.axes.count, self.axes.cube, layer);
+        let texels = match self.axes.cube {
+            true => texels_of_cube(image),
+            false => texels_of(image, request.axes, sampler.normalized),
+        };
         let least =
             if self.places.least == RZ { 0.0 } else { f64::from(f32::from_bits(state.lane(self.places.least, lane))) };
         Request {
-            coordinates,
-            axes,
-            normalized: self.axes.cube,
-            slice: self.layer(state, image, lane) * faces + face,
-            lod: self.lod(state, image, axes, normalized, lane).max(least),
+            lod: self.lod(state, request.axes, texels, lane).max(least),
             offset: self.places.offset.packed(state, lane),
             depth: self.places.depth.map(|register| f32::from_bits(state.lane(register, lane))),
+            ..request
         }
     }
 
-    fn lod(&self, state: &State, image: &Image, axes: usize, normalized: bool, lane: usize) -> f64 {
+    /// The level of detail; one of each coordinate, of which `axes` count, is so many texels.
+    fn lod(&self, state: &State, axes: usize, texels: [f64; 3], lane: usize) -> f64 {
         let single = |register: usize| f64::from(f32::from_bits(state.lane(register, lane)));
         match self.places.level {
             Level::First { bias } => bias.map_or(0.0, single),
             Level::Given(register) => single(register),
             Level::Quad { bias } => {
-                let place = |lane: usize| self.place(state, lane).1;
+                let place = |lane: usize| match self.axes.cube {
+                    true => on_surface(self.coordinates(state, lane)),
+                    false => self.coordinates(state, lane),
+                };
                 let step = |bit: usize| {
                     let (from, to) = (place(lane & !bit), place(lane | bit));
                     std::array::from_fn(|axis| to[axis] - from[axis])
                 };
-                lod_of([step(1), step(2)], axes, image, normalized) + bias.map_or(0.0, single)
+                lod_of([step(1), step(2)], texels) + bias.map_or(0.0, single)
             }
             Level::Derivatives(registers) => {
                 let step = |screen: usize| {
                     let of = |axis: usize| if axis < axes { single(registers[2 * axis + screen]) } else { 0.0 };
                     std::array::from_fn(of)
                 };
-                lod_of([step(0), step(1)], axes, image, normalized)
+                lod_of([step(0), step(1)], texels)
             }
         }
     }

@@ -3,15 +3,15 @@
 use super::super::atomic::{add_half_pairs, add_single};
 use super::super::memory::{extend, read_registers};
 use super::operands::{Handle, MISSING};
-use super::texel;
 use crate::effect::{Effect, Env, Unsupported};
 use crate::halt::Halt;
 use crate::lanes::WARP;
 use crate::operand::{Dst, Src};
 use crate::space::Place;
 use crate::state::{RZ, State};
-use oriole_device::texture::{Image, Kind};
-use oriole_device::{Access, FaultKind};
+use oriole_device::Access;
+use oriole_device::texture::surface::{Outside, Target};
+use oriole_device::texture::{Image, Kind, texel};
 use oriole_isa::{Field, Inst, Opcode, Role, SurfAccess, SurfClamp, SurfDim, SurfMask, SurfOp, SurfSize, SurfType};
 
 /// The effect of `inst` if it is of this family.
@@ -27,20 +27,9 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     }))
 }
 
-/// What an access outside of the surface does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outside {
-    /// Nothing; a load gives zero.
-    Ignored,
-    /// It is to the nearest place inside.
-    Nearest,
-    /// It is a fault.
-    Fault,
-}
-
 /// The place of an access.
 #[derive(Clone, Copy, Debug)]
-struct Target {
+struct Location {
     handle: Handle,
     first: usize,
     axes: usize,
@@ -50,7 +39,7 @@ struct Target {
     outside: Outside,
 }
 
-impl Target {
+impl Location {
     fn of(inst: &Inst) -> Result<Self, Unsupported> {
         if inst.get(Field::SURF_UAI) {
             return Err(Unsupported(format!("{} with a uniform layer", inst.opcode.name())));
@@ -69,7 +58,7 @@ impl Target {
         };
         let first = Src::of(inst, Role::A).register().unwrap_or(RZ);
         let bytes = inst.get(Field::SURF_BA);
-        Ok(Target { handle: Handle::of_surface(inst)?, first, axes, layered, bytes, outside })
+        Ok(Location { handle: Handle::of_surface(inst)?, first, axes, layered, bytes, outside })
     }
 
     /// The surface and the address of `size` bytes of it; no address where the access is ignored.
@@ -82,34 +71,15 @@ impl Target {
     ) -> Result<(&'a Image, Option<Place>), Halt> {
         let (image, _) = self.handle.object(state, env, lane)?;
         let word = |n: usize| if self.first == RZ { 0 } else { state.lane(self.first + n, lane) as i32 };
-        let layer = if self.layered { word(self.axes) } else { 0 };
-        let texel = i64::from(image.format.bytes());
-        // The least and the greatest first coordinate, in bytes.
-        let row = i64::from(image.size[0]) * texel;
-        let x = i64::from(word(0)) * if self.bytes { 1 } else { texel };
-        let inside_x = x >= 0 && x + i64::from(size) <= row;
-        let x =
-            if inside_x { x } else { x.clamp(0, (row - i64::from(size)).max(0)) / i64::from(size) * i64::from(size) };
-        let mut inside = inside_x && i64::from(size) <= row;
-        let mut along = |value: i32, count: u32| {
-            inside &= u32::try_from(value).is_ok_and(|value| value < count);
-            (value.max(0) as u32).min(count.saturating_sub(1))
+        let target = Target {
+            at: std::array::from_fn(|axis| if axis < self.axes { word(axis) } else { 0 }),
+            axes: self.axes,
+            layer: if self.layered { word(self.axes) } else { 0 },
+            bytes: self.bytes,
+            outside: self.outside,
         };
-        let [_, height, depth] = image.size;
-        let y = if self.axes > 1 { along(word(1), height) } else { 0 };
-        let z = if self.axes > 2 { along(word(2), depth) } else { 0 };
-        let slice = along(layer, image.slices());
-        let place = image.texel(0, slice, [0, y, z], 0).map(|start| Place::Global(start + x as u64));
-        match self.outside {
-            _ if inside => Ok((image, place)),
-            Outside::Ignored => Ok((image, None)),
-            Outside::Nearest => Ok((image, place)),
-            Outside::Fault => {
-                let at: Vec<i32> = (0..self.axes).map(word).collect();
-                let rule = format!("access to a surface of {:?} texels at {at:?}, which is outside", image.size);
-                Err(Halt::fault(lane, FaultKind::Misuse(rule)))
-            }
-        }
+        let place = target.place(image, size).map_err(|kind| Halt::fault(lane, kind))?;
+        Ok((image, place.map(Place::Global)))
     }
 }
 
@@ -142,7 +112,7 @@ fn write_lane(state: &mut State, to: Dst, lane: usize, words: &[u32]) {
 
 /// `SULD.D`.
 fn load(inst: &Inst) -> Result<Effect, Unsupported> {
-    let (target, to, missing) = (Target::of(inst)?, destination(inst), Dst::of(inst, Role::PD));
+    let (target, to, missing) = (Location::of(inst)?, destination(inst), Dst::of(inst, Role::PD));
     let (size, signed) = raw_size(inst);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         for lane in state.active_lanes() {
@@ -173,7 +143,7 @@ fn components(inst: &Inst) -> usize {
 
 /// `SULD.P`: a texel in the surface's format.
 fn load_pixel(inst: &Inst) -> Result<Effect, Unsupported> {
-    let (target, to, missing) = (Target::of(inst)?, destination(inst), Dst::of(inst, Role::PD));
+    let (target, to, missing) = (Location::of(inst)?, destination(inst), Dst::of(inst, Role::PD));
     let count = components(inst);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         for lane in state.active_lanes() {
@@ -194,7 +164,7 @@ fn load_pixel(inst: &Inst) -> Result<Effect, Unsupported> {
 
 /// `SUST.D`.
 fn store(inst: &Inst) -> Result<Effect, Unsupported> {
-    let (target, data) = (Target::of(inst)?, Src::of(inst, Role::Data));
+    let (target, data) = (Location::of(inst)?, Src::of(inst, Role::Data));
     let (size, _) = raw_size(inst);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         for lane in state.active_lanes() {
@@ -210,7 +180,7 @@ fn store(inst: &Inst) -> Result<Effect, Unsupported> {
 
 /// `SUST.P`: a texel in the surface's format.
 fn store_pixel(inst: &Inst) -> Result<Effect, Unsupported> {
-    let (target, data) = (Target::of(inst)?, Src::of(inst, Role::Data));
+    let (target, data) = (Location::of(inst)?, Src::of(inst, Role::Data));
     let count = components(inst) as u32;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         for lane in state.active_lanes() {
@@ -301,7 +271,7 @@ impl Element {
 
 /// `SURED`, `SUATOM`.
 fn atomic(inst: &Inst) -> Result<Effect, Unsupported> {
-    let (target, data) = (Target::of(inst)?, Src::of(inst, Role::Data));
+    let (target, data) = (Location::of(inst)?, Src::of(inst, Role::Data));
     let element = Element { code: inst.get(Field::SURF_TYPE), op: inst.get(Field::SURF_OP) };
     let (to, missing) = (destination(inst), Dst::of(inst, Role::PD));
     let size = element.size();

@@ -3,39 +3,61 @@
 //! blended in `f32`, one after the other, where the hardware's precision is not published.
 
 use super::texel::{self, Position};
-use crate::effect::Env;
-use crate::halt::Halt;
-use oriole_device::texture::{AddressMode, Comparison, Filter, Image, Sampler};
+use super::{AddressMode, Comparison, Filter, Image, Sampler, cube};
 
 /// What is read of an image.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
     /// Coordinates; those of a face for a cube.
-    pub(super) coordinates: [f64; 3],
+    pub coordinates: [f64; 3],
     /// How many of them count.
-    pub(super) axes: usize,
+    pub axes: usize,
     /// Coordinates from 0 to 1 span the image, whatever the sampler says: faces of a cube.
-    pub(super) normalized: bool,
+    pub normalized: bool,
     /// The layer, or layer and face.
-    pub(super) slice: u32,
+    pub slice: u32,
     /// Level of detail.
-    pub(super) lod: f64,
+    pub lod: f64,
     /// Texels that are added to the place.
-    pub(super) offset: [i32; 3],
+    pub offset: [i32; 3],
     /// A depth that texels are compared with.
-    pub(super) depth: Option<f32>,
+    pub depth: Option<f32>,
 }
 
-/// An image that is read for one lane.
-pub(super) struct Reader<'e, 'a> {
-    /// Memory.
-    pub(super) env: &'e mut Env<'a>,
+/// An image that is read for one thread.
+pub struct Reader<'i, L> {
     /// The image.
-    pub(super) image: &'a Image,
+    pub image: &'i Image,
     /// How it is read.
-    pub(super) sampler: &'a Sampler,
-    /// The lane, for faults.
-    pub(super) lane: usize,
+    pub sampler: &'i Sampler,
+    /// The bytes at an address, of which there are so many (a texel's).
+    pub load: L,
+}
+
+impl Request {
+    /// A read at these coordinates, of which `axes` count, of the first level, without offset and comparison. Those of a
+    /// cube are a direction.
+    #[must_use]
+    pub fn at(image: &Image, coordinates: [f64; 3], axes: usize, is_cube: bool, layer: u32) -> Request {
+        let (face, coordinates) = if is_cube { on_face(coordinates) } else { (0, coordinates) };
+        Request {
+            coordinates,
+            // An image has no coordinate beyond its axes: ptxas reads rows by instructions for two.
+            axes: axes.min(image.shape.axes()),
+            normalized: is_cube,
+            slice: image.layer(layer) * image.faces() + face,
+            lod: 0.0,
+            offset: [0; 3],
+            depth: None,
+        }
+    }
+}
+
+/// The face that a direction meets, and the place on it as coordinates.
+#[must_use]
+fn on_face(direction: [f64; 3]) -> (u32, [f64; 3]) {
+    let (face, [s, t]) = cube::face(direction);
+    (face, [s, t, 0.0])
 }
 
 /// The place of a read along one axis: the texel before it, and the weight of the one after.
@@ -65,9 +87,12 @@ fn wrapped(mode: AddressMode, at: i64, size: u32, normalized: bool) -> Option<u3
     Some(texel as u32)
 }
 
-impl Reader<'_, '_> {
+impl<E, L: FnMut(u64, u32) -> Result<[u32; 4], E>> Reader<'_, L> {
     /// The filtered value.
-    pub(super) fn sampled(&mut self, request: &Request) -> Result<[u32; 4], Halt> {
+    ///
+    /// # Errors
+    /// Those of loads.
+    pub fn sampled(&mut self, request: &Request) -> Result<[u32; 4], E> {
         let last = self.image.levels.saturating_sub(1);
         // A level that is no number is the first.
         let lod = request.lod.max(0.0).min(f64::from(last));
@@ -86,12 +111,15 @@ impl Reader<'_, '_> {
 
     /// One component of the four texels around the place: those of the lower row from right of the left to
     /// the right, then of the upper one back. With offsets of their own, four texels near the upper left one.
-    pub(super) fn gathered(
+    ///
+    /// # Errors
+    /// Those of loads.
+    pub fn gathered(
         &mut self,
         request: &Request,
         component: usize,
         offsets: Option<[[i32; 2]; 4]>,
-    ) -> Result<[u32; 4], Halt> {
+    ) -> Result<[u32; 4], E> {
         const ORDER: [[i32; 2]; 4] = [[0, 1], [1, 1], [1, 0], [0, 0]];
         let taps = self.taps(request, 0, true);
         let mut values = [0; 4];
@@ -104,7 +132,7 @@ impl Reader<'_, '_> {
 
     /// Texels can be blended: they are singles, or the results of comparisons.
     fn blends(&self, request: &Request) -> bool {
-        texel::is_float(self.image.format) || request.depth.is_some()
+        self.image.format.is_float() || request.depth.is_some()
     }
 
     fn normalized(&self, request: &Request) -> bool {
@@ -127,7 +155,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn at_level(&mut self, request: &Request, level: u32) -> Result<[u32; 4], Halt> {
+    fn at_level(&mut self, request: &Request, level: u32) -> Result<[u32; 4], E> {
         let linear = self.sampler.filter == Filter::Linear && self.blends(request);
         let taps = self.taps(request, level, linear);
         let texels = taps.map(|tap| tap.texel);
@@ -152,7 +180,7 @@ impl Reader<'_, '_> {
     }
 
     /// One texel, compared with the depth if there is one.
-    fn texel(&mut self, request: &Request, level: u32, at: [i64; 3]) -> Result<[u32; 4], Halt> {
+    fn texel(&mut self, request: &Request, level: u32, at: [i64; 3]) -> Result<[u32; 4], E> {
         let (size, normalized) = (self.image.level_size(level), self.normalized(request));
         let mode = self.sampler.address;
         let mut place = [0; 3];
@@ -167,7 +195,7 @@ impl Reader<'_, '_> {
             self.border()
         } else {
             let position = Position { level, slice: request.slice, at: place, sample: 0 };
-            texel::read(self.env, self.image, position, self.lane)?
+            texel::read(self.image, position, &mut self.load)?
         };
         let Some(depth) = request.depth else { return Ok(components) };
         let texel = f32::from_bits(components[0]);
@@ -179,16 +207,33 @@ impl Reader<'_, '_> {
     }
 
     fn border(&self) -> [u32; 4] {
-        if texel::is_float(self.image.format) { self.sampler.border.map(f32::to_bits) } else { [0; 4] }
+        if self.image.format.is_float() { self.sampler.border.map(f32::to_bits) } else { [0; 4] }
     }
 }
 
 /// The level at which a step of one pixel is a step of one texel, from how coordinates change from pixel to
-/// pixel along both axes of the screen.
-pub(super) fn lod_of(steps: [[f64; 3]; 2], axes: usize, image: &Image, normalized: bool) -> f64 {
-    let texels = |axis: usize, step: f64| if normalized { step * f64::from(image.size[axis]) } else { step };
-    let length = |step: &[f64; 3]| (0..axes).map(|axis| texels(axis, step[axis]).powi(2)).sum::<f64>().sqrt();
-    libm::log2(length(&steps[0]).max(length(&steps[1])))
+/// pixel along both axes of the screen, and how many texels of the first level one of each coordinate is.
+#[must_use]
+pub fn lod_of(steps: [[f64; 3]; 2], texels: [f64; 3]) -> f64 {
+    let length = |step: &[f64; 3]| step.iter().zip(texels).map(|(step, texels)| (step * texels).powi(2)).sum::<f64>();
+    libm::log2(length(&steps[0]).max(length(&steps[1]))) / 2.0
+}
+
+/// Texels of the first level to one of each coordinate of a place on the surface of a cube ([`cube::on_surface`]), from
+/// -1 to 1. Of steps on a cube the places that directions meet are compared: these are on one face or not.
+#[must_use]
+pub fn texels_of_cube(image: &Image) -> [f64; 3] {
+    [f64::from(image.size[0]) / 2.0; 3]
+}
+
+/// Texels of the first level to one of each coordinate: all of them where coordinates are normalised.
+#[must_use]
+pub fn texels_of(image: &Image, axes: usize, normalized: bool) -> [f64; 3] {
+    std::array::from_fn(|axis| match (axis < axes, normalized) {
+        (false, _) => 0.0,
+        (true, false) => 1.0,
+        (true, true) => f64::from(image.size[axis]),
+    })
 }
 
 #[cfg(test)]

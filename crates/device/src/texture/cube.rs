@@ -2,7 +2,8 @@
 
 /// The number of the face (+x, -x, +y, -y, +z, -z) and the place on it, from 0 to 1 on both axes, as the
 /// graphics interfaces define them.
-pub(super) fn face([x, y, z]: [f64; 3]) -> (u32, [f64; 2]) {
+#[must_use]
+pub fn face([x, y, z]: [f64; 3]) -> (u32, [f64; 2]) {
     let size = [x.abs(), y.abs(), z.abs()];
     let (face, s, t, most) = if size[0] >= size[1] && size[0] >= size[2] {
         if x >= 0.0 { (0, -z, -y, size[0]) } else { (1, z, -y, size[0]) }
@@ -15,4 +16,11 @@ pub(super) fn face([x, y, z]: [f64; 3]) -> (u32, [f64; 2]) {
     };
     let place = |v: f64| if most > 0.0 { (v / most + 1.0) / 2.0 } else { 0.5 };
     (face, [place(s), place(t)])
+}
+
+/// The place on the surface of the cube from -1 to 1 that a direction meets.
+#[must_use]
+pub fn on_surface(direction: [f64; 3]) -> [f64; 3] {
+    let most = direction.iter().fold(0.0f64, |most, along| most.max(along.abs()));
+    if most > 0.0 { direction.map(|along| along / most) } else { direction }
 }
