@@ -135,6 +135,7 @@ fn run(arch: Arch, random: &mut Random, insts: impl IntoIterator<Item = Inst>) {
         deadline: None,
         records: false,
         observer: None,
+        skips_absent: false,
     };
     // Any outcome will do.
     let _ = grid::run(&entry, &machine, 1);

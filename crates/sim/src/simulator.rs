@@ -44,6 +44,9 @@ pub struct Options {
     /// With [`strict`](Options::strict): rather than fault, give what is read too early its old value, as the hardware would: registers, and
     /// shared memory that copies have not come to.
     pub old_values: bool,
+    /// A warp synchronisation whose mask names threads that wait elsewhere goes on without these when nothing else can run, as
+    /// hardware evidently does; else that is a deadlock.
+    pub skips_absent: bool,
     /// Warp instructions that one block may execute before it counts as running for ever.
     pub max_instructions: u64,
     /// How long a launch may take on the host.
@@ -68,6 +71,7 @@ impl Default for Options {
         Options {
             strict: false,
             old_values: false,
+            skips_absent: false,
             max_instructions: 1 << 40,
             timeout: None,
             cancelled: None,
@@ -389,6 +393,7 @@ impl Simulator {
             deadline: Deadline::new(self.options.timeout, self.options.cancelled.clone()),
             records: self.options.timing,
             observer: checks.or(watched.as_ref().map(|watched| watched as &dyn Observer)),
+            skips_absent: self.options.skips_absent,
         };
         let workers = match self.options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),

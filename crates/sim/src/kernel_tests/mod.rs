@@ -66,6 +66,7 @@ fn launch_on<T>(
         deadline: None,
         records: false,
         observer: None,
+        skips_absent: false,
     };
     run(&entry, &machine)
 }

@@ -8,12 +8,23 @@ use std::ops::Range;
 /// What to check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// Races in shared memory.
+    /// Races in shared and global memory.
     pub race: bool,
-    /// Reads of bytes that were never written.
+    /// Reads of bytes of shared and local memory and of the device heap that were never written.
     pub init: bool,
+    /// The same of global memory: of the parts that the caller says have no contents.
+    pub global_init: bool,
+    /// Synchronisation: barriers, masks, exchanges, fences between proxies.
+    pub sync: bool,
     /// Accesses outside of variables, frames and heap blocks.
     pub bounds: bool,
+}
+
+impl Checks {
+    /// Whether what happens before what has to be known.
+    pub(crate) fn orders(self) -> bool {
+        self.race || self.sync
+    }
 }
 
 /// What a launch is, for the checks.

@@ -122,6 +122,7 @@ impl Bench {
             deadline: None,
             records: true,
             observer: None,
+            skips_absent: false,
         };
         let outcome = grid::run(&entry, &machine, 2);
         assert!(outcome.fault.is_none(), "{:?}", outcome.fault);
