@@ -129,6 +129,7 @@ fn run(arch: Arch, random: &mut Random, insts: impl IntoIterator<Item = Inst>) {
             objects: &Objects::default(),
             constants: Arc::new(banks),
             max_local: 1024,
+            absolute_local: 0,
         },
         program: &program,
         max_instructions: 2000,

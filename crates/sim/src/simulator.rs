@@ -363,6 +363,8 @@ impl Simulator {
         let heap = heap.then(|| Mutex::new(Heap::new(memory, Heap::DEFAULT_SIZE)));
         memory.complete()?;
         let taken = memory.quota().taken();
+        let most_local = self.program.arch.sm().max_local_per_thread;
+        let absolute_local = self.cubin.absolute_local_of(function).min(most_local);
         let checker = look.checks().map(|(checks, undefined)| {
             Checker::new(Subject {
                 checks,
@@ -374,6 +376,7 @@ impl Simulator {
                 reserved: u64::from(self.program.arch.sm().shared_base),
                 book: if entry.has_tensor_book { tensor_memory::book(self.program.arch) } else { 0..0 },
                 shared_size: entry.shared_size,
+                absolute_local,
                 undefined,
                 heap: heap.is_some().then_some((heap_base, Heap::DEFAULT_SIZE)),
             })
@@ -387,6 +390,7 @@ impl Simulator {
                 objects: &self.objects,
                 constants: Arc::new(constants),
                 max_local: self.stack_limit(function),
+                absolute_local,
             },
             program: &self.program,
             max_instructions: self.options.max_instructions,

@@ -60,7 +60,14 @@ fn launch_on<T>(
     let mut banks = ConstantBanks::new();
     fill_bank0(&mut banks, &entry, program.arch);
     let machine = Machine {
-        resources: Resources { memory, heap: None, objects, constants: Arc::new(banks), max_local: 1024 },
+        resources: Resources {
+            memory,
+            heap: None,
+            objects,
+            constants: Arc::new(banks),
+            max_local: 1024,
+            absolute_local: 0,
+        },
         program,
         max_instructions: limit,
         deadline: None,

@@ -479,7 +479,8 @@ impl ClusterShadow {
             }
             let stack = u64::from(state.lane(STACK_POINTER, lane));
             let end = address.saturating_add(access.bytes.into());
-            if subject.checks.bounds && (address < stack || end > u64::from(STACK_TOP)) {
+            let is_absolute = end <= u64::from(subject.absolute_local);
+            if subject.checks.bounds && !is_absolute && (address < stack || end > u64::from(STACK_TOP)) {
                 let place = format!("local {address:#x}; the stack is from {stack:#x} to {STACK_TOP:#x}");
                 single(FindingKind::OutsideFrame, place);
             }

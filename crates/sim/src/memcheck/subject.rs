@@ -47,6 +47,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) book: Range<u64>,
     /// Bytes of shared memory of a block.
     pub(crate) shared_size: u64,
+    /// Bytes of local memory from address 0 on that a kernel without ABI has.
+    pub(crate) absolute_local: u32,
     /// Parts of global memory without contents: address and size.
     pub(crate) undefined: &'a [(u64, u64)],
     /// The device heap: address and size.

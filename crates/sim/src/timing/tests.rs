@@ -116,6 +116,7 @@ impl Bench {
                 objects: &Objects::default(),
                 constants: Arc::new(banks),
                 max_local: 1024,
+                absolute_local: 0,
             },
             program: &program,
             max_instructions: 1 << 30,
