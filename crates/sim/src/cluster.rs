@@ -187,9 +187,7 @@ impl Cluster {
                 observer.stuck(&self.waiting());
             }
             let mut warps = self.blocks.iter_mut().flat_map(|block| &mut block.warps);
-            if machine.skips_absent
-                && warps.by_ref().fold(false, |any, warp| warp.threads.go_on_without_absent() || any)
-            {
+            if machine.skips_absent && warps.any(|warp| warp.threads.go_on_without_absent()) {
                 self.expirations = 0;
                 return Ok(());
             }
