@@ -5,6 +5,7 @@ use super::clock::{Clock, Meeting, WarpClock};
 use super::findings::{Findings, moment_site, site, verb};
 use super::global::{GlobalShadow, global_place};
 use super::global_race::GlobalEntry;
+use super::kinds::{is_bulk, is_mbarrier, is_strong, mbarrier_at, outstanding, reads_by_async_proxy, words_of};
 use super::phases::Phases;
 use super::places::Lies;
 use super::race::{Cell, Entry, Touch};
@@ -20,7 +21,7 @@ use crate::observer::Moment;
 use crate::operand::{Src, operand};
 use crate::space::STACK_TOP;
 use oriole_device::{Access as AccessKind, Launch, Space};
-use oriole_isa::{AtomOp, Field, Inst, Mem, Opcode, Role, Value};
+use oriole_isa::{AtomOp, Field, Inst, Opcode, Role};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -537,64 +538,6 @@ fn block_of(subject: &Subject<'_>, block: [u32; 3], rank: usize) -> [u32; 3] {
     let (x, rest) = (rank as u32 % shape[0], rank as u32 / shape[0]);
     let within = [x, rest % shape[1], rest / shape[1]];
     std::array::from_fn(|axis| block[axis] / shape[axis] * shape[axis] + within[axis])
-}
-
-/// Groups of copies that `DEPBAR` leaves outstanding.
-fn outstanding(inst: &Inst) -> usize {
-    match operand(inst, Role::B).value {
-        Value::Imm(count) => count as usize,
-        _ => 0,
-    }
-}
-
-fn is_mbarrier(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::SYNCS | Opcode::SYNCSU | Opcode::SYNCSU_LD | Opcode::ARRIVES)
-}
-
-/// The mbarrier that an address is in.
-fn mbarrier_at(address: u64, own: usize) -> super::phases::Place {
-    let (rank, offset) = in_cluster(address, own);
-    (rank, offset & !7)
-}
-
-/// Copies that an mbarrier counts.
-fn is_bulk(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UTMALDG | Opcode::STAS | Opcode::REDAS)
-}
-
-/// Reads of shared memory that a fence has to order behind the writes of threads.
-fn reads_by_async_proxy(opcode: Opcode) -> bool {
-    let copies = matches!(opcode, Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UTMASTG | Opcode::UTMAREDG);
-    copies || opcode.is_warpgroup_product()
-}
-
-/// A load or a store that other threads may do at the same time: `volatile`, relaxed and stronger ones. Shared memory has none.
-fn is_strong(inst: &Inst, space: Space) -> bool {
-    let moves = matches!(inst.opcode, Opcode::LDG | Opcode::STG | Opcode::LD | Opcode::ST);
-    let weak = |mem: Mem| {
-        matches!(
-            mem,
-            Mem::WEAK
-                | Mem::WEAK_CTA
-                | Mem::WEAK_SM
-                | Mem::WEAK_GPU
-                | Mem::CONSTANT
-                | Mem::CONSTANT_CTA
-                | Mem::CONSTANT_SM
-                | Mem::CONSTANT_GPU
-        )
-    };
-    space == Space::Global && moves && !weak(inst.get(Field::MEM))
-}
-
-/// The words that `bytes` bytes from `address` on lie in, and which bytes of each.
-fn words_of(address: u64, bytes: u32) -> impl Iterator<Item = (u64, u8)> {
-    let end = address.saturating_add(u64::from(bytes));
-    (address / 4..end.div_ceil(4)).map(move |word| {
-        let first = address.saturating_sub(4 * word).min(4);
-        let last = (end - 4 * word).min(4);
-        (word, ((1u16 << last) - (1 << first)) as u8)
-    })
 }
 
 /// An address in shared memory with the name of what is there.

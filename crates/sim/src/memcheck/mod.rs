@@ -10,6 +10,7 @@ mod findings;
 mod global;
 mod global_race;
 mod heap;
+mod kinds;
 mod phases;
 mod places;
 mod race;
