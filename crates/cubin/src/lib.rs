@@ -25,9 +25,9 @@ pub use model::*;
 pub use read::takes_no_space;
 pub use refusal::Refusal;
 pub use spec::{
-    AddressSlot, DebugSection, DebugSpec, Exchange, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec,
-    LineRow, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers, Memory, ModuleSpec, ObjectKind, ObjectSlot,
-    ObjectSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec, TensorMemory, VariableSpec,
+    AddressSlot, DebugSection, DebugSpec, Demands, Exchange, ExternVariable, FunctionLines, FunctionSpec, HalfWord,
+    InnerFunctionSpec, LineRow, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers, Memory, ModuleSpec, ObjectKind,
+    ObjectSlot, ObjectSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec, TensorMemory, VariableSpec,
 };
 pub use target::{Suffix, Target};
 pub use write::{param_base, reserved_shared, targets, write};

@@ -1,7 +1,7 @@
 //! What a driver would not load: a linked cubin whose headers and records contradict each other, or the hardware.
 
 use crate::model::{Cubin, FileKind, Function, SectionKind};
-use crate::target::{ABI_VERSION_NEW, OSABI_CUDA_NEW};
+use crate::target::{ABI_VERSION_NEW, OSABI_CUDA_NEW, is_new_layout};
 use object::elf;
 use oriole_isa::Arch;
 use std::fmt;
@@ -58,7 +58,8 @@ impl Cubin {
     }
 
     fn file_refusal(&self) -> Option<String> {
-        let expected = if self.abi_version >= ABI_VERSION_NEW { OSABI_CUDA_NEW } else { OSABI_CUDA_OLD };
+        let is_new = is_new_layout(self.e_flags, self.abi_version);
+        let expected = if is_new { OSABI_CUDA_NEW } else { OSABI_CUDA_OLD };
         (self.os_abi != expected).then(|| {
             let (found, version) = (self.os_abi, self.abi_version);
             format!("the file is for OS ABI {found:#x}; CUDA's with version {version} is {expected:#x}")

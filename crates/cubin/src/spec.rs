@@ -258,6 +258,12 @@ pub struct FunctionSpec {
     pub added_exchanges: Vec<u32>,
     /// What it does with mbarriers, if it has any.
     pub mbarriers: Option<Mbarriers>,
+    /// Loads of which not all is read, by ascending offset: the byte offset and the bytes that are read, a bit each.
+    pub unused_bytes: Vec<(u32, u32)>,
+    /// Accesses to a word in the place of 16 bits of it, by ascending offset.
+    pub half_words: Vec<HalfWord>,
+    /// What its instructions ask of the GPU.
+    pub demands: Demands,
     /// Tensor memory, if it uses it.
     pub tensor_memory: Option<TensorMemory>,
     /// Launch bounds.
@@ -298,6 +304,9 @@ impl FunctionSpec {
             exchanges: Vec::new(),
             added_exchanges: Vec::new(),
             mbarriers: None,
+            unused_bytes: Vec::new(),
+            half_words: Vec::new(),
+            demands: Demands::default(),
             tensor_memory: None,
             limits: crate::model::Limits::default(),
             object_slots: Vec::new(),
@@ -318,6 +327,52 @@ pub struct Exchange {
     pub offset: u32,
     /// The register that has the mask where the instruction stands; `None` where none has.
     pub mask: Option<MaskRegister>,
+}
+
+/// An access to the word around the 16 bits that the program means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HalfWord {
+    /// Byte offset of the instruction.
+    pub offset: u32,
+    /// The number of the general register with the address of the 16 bits, its low word; `None` where none has it.
+    pub address: Option<u8>,
+}
+
+/// What the instructions of a function ask of the GPU, for `.nv.compat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demands {
+    /// `ISA_CLASS`: 1 what every chip of the generation has; 2 textures, tensor copies, narrow floats and such; 3 and 4 what
+    /// one chip alone has.
+    pub isa_class: u8,
+    /// `INST_TENSORMAP_V1`: [`Demands::TENSOR_COPIES`], [`Demands::REPLACES_TENSOR_MAPS`].
+    pub tensor_maps: u8,
+    /// There are products of integers in tensor memory.
+    pub integer_tensor_products: bool,
+    /// The control words are those that the siblings of the chip need too.
+    pub fits_siblings: bool,
+}
+
+impl Demands {
+    /// Boxes of tensors are copied.
+    pub const TENSOR_COPIES: u8 = 1;
+    /// Fields of tensors' descriptions are replaced.
+    pub const REPLACES_TENSOR_MAPS: u8 = 2;
+
+    /// Those of both.
+    pub fn and(self, other: Demands) -> Demands {
+        Demands {
+            isa_class: self.isa_class.max(other.isa_class),
+            tensor_maps: self.tensor_maps | other.tensor_maps,
+            integer_tensor_products: self.integer_tensor_products || other.integer_tensor_products,
+            fits_siblings: self.fits_siblings && other.fits_siblings,
+        }
+    }
+}
+
+impl Default for Demands {
+    fn default() -> Self {
+        Demands { isa_class: 1, tensor_maps: 0, integer_tensor_products: false, fits_siblings: true }
+    }
 }
 
 /// A register with a mask of members.

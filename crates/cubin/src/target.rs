@@ -57,7 +57,7 @@ impl Target {
     /// The target that the ELF header's `e_flags` name under an ABI version (`e_ident[EI_ABIVERSION]`). Older
     /// layout: SM in bits 0–7. Newer layout: SM in bits 8–15; CUDA 13 keeps the suffix elsewhere.
     pub fn from_e_flags(flags: u32, abi_version: u8) -> Target {
-        let (sm, specific) = if abi_version >= ABI_VERSION_NEW {
+        let (sm, specific) = if is_new_layout(flags, abi_version) {
             ((flags >> 8) & 0xff, flags & NEW_ARCH_SPECIFIC != 0)
         } else {
             (flags & 0xff, flags & OLD_ARCH_SPECIFIC != 0)
@@ -84,6 +84,12 @@ pub(crate) const EM_CUDA: u16 = 190;
 
 /// ABI version from which on `e_flags` has the newer layout (CUDA 13, and sm_100 in CUDA 12).
 pub(crate) const ABI_VERSION_NEW: u8 = 8;
+
+/// Whether `e_flags` has the newer layout. A file without ABI, which ptxas 13 makes where a function returns two registers, has it with
+/// ABI version 2 up to sm_89; the top byte is zero in the older one.
+pub(crate) fn is_new_layout(flags: u32, abi_version: u8) -> bool {
+    abi_version >= ABI_VERSION_NEW || flags >> 24 != 0
+}
 
 /// Bit of an architecture-specific target in the older and the newer layout of `e_flags`.
 const OLD_ARCH_SPECIFIC: u32 = 0x800;
@@ -129,6 +135,7 @@ mod tests {
             (0x600_780a, 8, "sm_120a"),
             (0x600_5004, 8, "sm_80"),
             (0x600_5a04, 8, "sm_90"),
+            (0x600_5004, 2, "sm_80"),
         ];
         for (flags, abi, name) in rows {
             assert_eq!(Target::from_e_flags(flags, abi).to_string(), name);

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use oriole_cubin::nvinfo::{Attribute, number};
 use oriole_cubin::spec::{
-    AddressSlot, Exchange, FunctionSpec, InnerFunctionSpec, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers,
-    ModuleSpec, ParamSpec, RelocSpec, VariableSpec,
+    AddressSlot, Exchange, FunctionSpec, HalfWord, InnerFunctionSpec, MaskRegister, MbarrierAccess, MbarrierKind,
+    Mbarriers, ModuleSpec, ParamSpec, RelocSpec, VariableSpec,
 };
 use oriole_cubin::{Cubin, Function, SectionKind, Symbol, SymbolKind, Variable, reserved_shared, write};
 
-const FILES: [&str; 10] = [
+const FILES: [&str; 12] = [
     "vecadd",
     "memory_kinds",
     "control_flow",
@@ -23,6 +23,8 @@ const FILES: [&str; 10] = [
     "atomics",
     "sha256",
     "async_copy",
+    "nbody",
+    "half",
 ];
 const TARGETS: [(&str, &str); 4] = [("sm_80", "sm_80"), ("sm_86", "sm_80"), ("sm_89", "sm_80"), ("sm_90", "sm_90")];
 
@@ -65,6 +67,12 @@ fn describe_function(cubin: &Cubin, function: &Function) -> FunctionSpec {
     let masks = words(number::COOP_GROUP_MASK_REGIDS).unwrap_or_default();
     spec.exchanges =
         offsets.into_iter().zip(masks).map(|(offset, mask)| Exchange { offset, mask: mask_register(mask) }).collect();
+    let pairs = |words: Option<Vec<u32>>| words.unwrap_or_default().chunks_exact(2).map(|w| (w[0], w[1])).collect();
+    spec.unused_bytes = pairs(words(number::UNUSED_LOAD_BYTE_OFFSET));
+    let halves: Vec<(u32, u32)> = pairs(words(number::ATOM16_EMUL_INSTR_REG_MAP));
+    let address = |register: u32| u8::try_from(register).ok().filter(|register| *register != u8::MAX);
+    spec.half_words =
+        halves.into_iter().map(|(offset, register)| HalfWord { offset, address: address(register) }).collect();
     spec.mbarriers = words(number::NUM_MBARRIERS).map(|count| Mbarriers {
         initialised: (count != [0xffff]).then(|| count[0] as u16),
         accesses: words(number::MBARRIER_INSTR_OFFSETS).unwrap_or_default().chunks(4).map(mbarrier_access).collect(),
@@ -152,13 +160,8 @@ fn relocations(cubin: &Cubin, section: &str, start: u64, end: u64) -> Vec<RelocS
 /// Records about a function, without those that `docs/cubin.md` lists as left out, and with
 /// symbol indices replaced by names.
 fn notes(cubin: &Cubin, function: &Function) -> Vec<(u8, Vec<String>)> {
-    const LEFT_OUT: [u8; 5] = [
-        number::INSTR_REG_MAP,
-        number::ATOM_SYS_INSTR_OFFSETS,
-        number::LD_CACHEMOD_INSTR_OFFSETS,
-        number::UNUSED_LOAD_BYTE_OFFSET,
-        number::WMMA_USED,
-    ];
+    const LEFT_OUT: [u8; 4] =
+        [number::INSTR_REG_MAP, number::ATOM_SYS_INSTR_OFFSETS, number::LD_CACHEMOD_INSTR_OFFSETS, number::WMMA_USED];
     let kept = function.info.iter().filter(|a| !LEFT_OUT.contains(&a.number));
     let named = kept.map(|a| {
         let mut words: Vec<String> = a.as_words().iter().map(|w| format!("{w:#x}")).collect();

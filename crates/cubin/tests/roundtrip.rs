@@ -8,8 +8,8 @@ use object::read::elf::{FileHeader, SectionHeader};
 use oriole_cubin::image::{Bases, Image, Placement};
 use oriole_cubin::nvinfo::number;
 use oriole_cubin::spec::{
-    AddressSlot, Exchange, FunctionSpec, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers, ModuleSpec, ObjectKind,
-    ObjectSlot, ObjectSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec,
+    AddressSlot, Exchange, FunctionSpec, HalfWord, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers, ModuleSpec,
+    ObjectKind, ObjectSlot, ObjectSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec,
 };
 use oriole_cubin::{
     Binding, Cubin, FileKind, SectionKind, SymbolKind, Target, param_base, reloc, reserved_shared, write,
@@ -296,7 +296,7 @@ fn instructions(listing: &str, function: &str) -> Vec<String> {
 }
 
 /// The numbers are those in ptxas's cubins of kernels with `mbarrier.init`, `mbarrier.arrive_drop` (sm_80), and with a shuffle under
-/// masks in R5, in UR4 and in no register.
+/// masks in R5, in UR4 and in no register; of loads of three words of four, and of atomics on halves at an address in R7 and at a fixed one.
 #[test]
 fn lists_of_instructions_are_written() {
     let mut kernel = FunctionSpec::kernel("k", vec![0; 0x80], 8);
@@ -308,6 +308,8 @@ fn lists_of_instructions_are_written() {
     let plain =
         MbarrierAccess { at: 0x70, kind: MbarrierKind::ArriveDrop, base: 255, uniform_base: 63, offset: 8, scale: 1 };
     kernel.mbarriers = Some(Mbarriers { initialised: Some(1), accesses: vec![scaled, plain] });
+    kernel.unused_bytes = vec![(0x10, 0xfff)];
+    kernel.half_words = vec![HalfWord { offset: 0xa0, address: Some(7) }, HalfWord { offset: 0x10, address: None }];
     let mut module = ModuleSpec::new(Target::from_name("sm_80").unwrap());
     module.functions.push(kernel);
     let counted = |module: &ModuleSpec| {
@@ -320,6 +322,8 @@ fn lists_of_instructions_are_written() {
     assert_eq!(words(number::INT_WARP_WIDE_INSTR_OFFSETS), Some(vec![0x10, 0x20]));
     assert_eq!(words(number::COOP_GROUP_INSTR_OFFSETS), Some(vec![0x30, 0x40, 0x50]));
     assert_eq!(words(number::COOP_GROUP_MASK_REGIDS), Some(vec![0x0500_0005, 0x0b00_0004, 0xffff_ffff]));
+    assert_eq!(words(number::UNUSED_LOAD_BYTE_OFFSET), Some(vec![0x10, 0xfff]));
+    assert_eq!(words(number::ATOM16_EMUL_INSTR_REG_MAP), Some(vec![0xa0, 7, 0x10, 255]));
     let accesses = vec![0x60, 9, 0, 0x3f_0120, 0x70, 255, 8, 0x3f_0103];
     assert_eq!(words(number::MBARRIER_INSTR_OFFSETS), Some(accesses));
     assert_eq!(words(number::NUM_MBARRIERS), Some(vec![1]));

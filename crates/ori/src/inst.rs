@@ -57,6 +57,8 @@ bitflags::bitflags! {
         const REFILL = 1 << 3;
         /// Computes a value again instead of keeping it.
         const REMAT = 1 << 4;
+        /// Loads or swaps the word around the 16 bits that an atomic operation of the program is on.
+        const WORD_AROUND = 1 << 5;
         /// Spills one predicate bit to a general register.
         const BIT_SPILL = 1 << 6;
         /// Refills one predicate bit from a general register.
@@ -80,8 +82,11 @@ bitflags::bitflags! {
         /// With `MBARRIER`: the arrival is a drop, the phase is told by its parity.
         const OTHER_MBARRIER_KIND = 1 << 0;
         /// What changes no code and is only told to tools.
-        const NOTES =
-            Self::MEMBERS.bits() | Self::ADDED.bits() | Self::MBARRIER.bits() | Self::OTHER_MBARRIER_KIND.bits();
+        const NOTES = Self::MEMBERS.bits()
+            | Self::ADDED.bits()
+            | Self::MBARRIER.bits()
+            | Self::OTHER_MBARRIER_KIND.bits()
+            | Self::WORD_AROUND.bits();
     }
 }
 

@@ -8,20 +8,24 @@ use oriole_prerequisites::is_thorough;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Options of `oriole run` for strict simulation.
+const STRICT: &[&str] = &["--strict"];
+
 fn oriole(arguments: &[&str]) -> Result<(), String> {
     let done = read_back::run(Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments));
     if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
 }
 
-/// Compile with `options`, run, compare.
-fn run(launch: &Launch, source: &Path, options: &[&str], folder: &Path) -> Result<(), String> {
+/// Compile with `options`, run with others, compare.
+fn run(launch: &Launch, source: &Path, [options, judges]: [&[&str]; 2], folder: &Path) -> Result<(), String> {
     let cubin = folder.join("kernel.cubin");
     let cubin = cubin.to_str().expect("a UTF-8 path");
     let mut words = vec!["compile", source.to_str().expect("a UTF-8 path"), "-o", cubin, "--entry", launch.entry()];
     words.extend(options);
     oriole(&words)?;
     let (arguments, outputs) = launch.arguments(folder);
-    let mut words = vec!["run", cubin, "--strict"];
+    let mut words = vec!["run", cubin];
+    words.extend(judges);
     words.extend(arguments.iter().map(String::as_str));
     oriole(&words)?;
     for output in outputs {
@@ -35,7 +39,7 @@ fn run(launch: &Launch, source: &Path, options: &[&str], folder: &Path) -> Resul
 /// Runs the launches whose source is there, on each target that they have.
 fn all_right<'t>(
     targets: impl Fn(usize) -> &'t [&'t str],
-    options: &[&str],
+    [options, judges]: [&[&str]; 2],
     source: impl Fn(&Launch, &str) -> Option<PathBuf>,
 ) {
     let mut wrong = Vec::new();
@@ -46,7 +50,7 @@ fn all_right<'t>(
             count += 1;
             let folder = tempfile::tempdir().expect("a temporary folder");
             let options = [&["--arch", target], options].concat();
-            if let Err(why) = run(launch, &source, &options, folder.path()) {
+            if let Err(why) = run(launch, &source, [&options, judges], folder.path()) {
                 wrong.push(format!("{} {target}: {}", launch.name(), why.trim()));
             }
         }
@@ -65,12 +69,20 @@ fn from_llvm_ir(launch: &Launch, _: &str) -> Option<PathBuf> {
 
 #[test]
 fn first_kernels_are_right_on_sm_80() {
-    all_right(|_| &["sm_80"], &[], from_ptx);
+    all_right(|_| &["sm_80"], [&[], STRICT], from_ptx);
 }
 
 #[test]
 fn first_kernels_are_right_on_sm_90() {
-    all_right(|_| &["sm_90"], &[], from_ptx);
+    all_right(|_| &["sm_90"], [&[], STRICT], from_ptx);
+}
+
+/// They are correct programs: no check finds anything, in memory or in synchronisation.
+#[test]
+fn kernels_have_no_findings() {
+    let targets: &[&str] =
+        if is_thorough() { &["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"] } else { &["sm_80", "sm_90"] };
+    all_right(|_| targets, [&[], &["--check", "all,global-init"]], from_ptx);
 }
 
 /// What finds no uniform register or predicate waits elsewhere. Launches have the targets in turn.
@@ -82,17 +94,17 @@ fn right_with_few_uniform_registers() {
         0 => &["sm_80"],
         _ => &["sm_90"],
     };
-    all_right(targets, &few, from_ptx);
+    all_right(targets, [&few, STRICT], from_ptx);
 }
 
 #[test]
 fn kernels_from_llvm_ir_are_right_on_sm_80() {
-    all_right(|_| &["sm_80"], &[], from_llvm_ir);
+    all_right(|_| &["sm_80"], [&[], STRICT], from_llvm_ir);
 }
 
 #[test]
 fn kernels_from_llvm_ir_are_right_on_sm_90() {
-    all_right(|_| &["sm_90"], &[], from_llvm_ir);
+    all_right(|_| &["sm_90"], [&[], STRICT], from_llvm_ir);
 }
 
 /// The result does not depend on any one of the optional phases, nor on how many of their runs there are. Each phase is left
@@ -102,7 +114,7 @@ fn right_without_each_optional_phase() {
     let mut wrong = Vec::new();
     let mut check = |launch: &Launch, options: &[&str]| {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        if let Err(why) = run(launch, &launch.ptx("sm_80"), options, folder.path()) {
+        if let Err(why) = run(launch, &launch.ptx("sm_80"), [options, STRICT], folder.path()) {
             wrong.push(format!("{} {options:?}: {}", launch.name(), why.trim()));
         }
     };

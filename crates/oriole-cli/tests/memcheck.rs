@@ -1,6 +1,7 @@
 //! `oriole run --check` on small kernels with a known mistake each, and on the same kernels without it. What must be
 //! found follows from the PTX manual's memory consistency model and the CUDA guide, not from what the checks print.
 
+use crate::memcheck_seeds::sync::{self, SYNCWARP_IN_BRANCH};
 use crate::memcheck_seeds::{SEEDS, Seed};
 use serde_json::Value;
 use std::process::Command;
@@ -24,8 +25,13 @@ fn source(seed: &Seed) -> String {
     )
 }
 
-/// Exit status and report.
+/// Exit status and report of all checks.
 fn check(seed: &Seed, threads: &str) -> (i32, Value) {
+    check_kinds(seed, threads, "all,global-init")
+}
+
+/// Exit status and report.
+fn check_kinds(seed: &Seed, threads: &str, kinds: &str) -> (i32, Value) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("a UTF-8 path").to_owned();
     let code = seed.cubin.map_or_else(|| source(seed).into_bytes(), Vec::from);
@@ -33,8 +39,8 @@ fn check(seed: &Seed, threads: &str) -> (i32, Value) {
     std::fs::write(path("in.bin"), [1; 256]).expect("written");
     let done = Command::new(env!("CARGO_BIN_EXE_oriole"))
         .args(["run", &path("k"), "--entry", "k", "--block", "64", "--grid", "2", "--threads", threads])
-        .args(["--check", "all", "--check-report", &path("report.json")])
-        .args([format!("out:{}:256", path("out.bin")), format!("in:{}", path("in.bin"))])
+        .args(["--check", kinds, "--check-report", &path("report.json")])
+        .args([format!("out:{}:512", path("out.bin")), format!("in:{}", path("in.bin"))])
         .output()
         .expect("oriole starts");
     let report = std::fs::read_to_string(path("report.json"));
@@ -56,7 +62,7 @@ fn kinds(report: &Value) -> Vec<&str> {
 #[test]
 fn mistakes_are_found_and_correct_kernels_are_silent() {
     let mut wrong = Vec::new();
-    for seed in SEEDS {
+    for seed in SEEDS.iter().chain(sync::SEEDS) {
         let (status, report) = check(seed, "1");
         let is_error = seed.finds.iter().any(|&kind| kind != "leak");
         if kinds(&report) != seed.finds || status != if is_error { 3 } else { 0 } {
@@ -68,9 +74,65 @@ fn mistakes_are_found_and_correct_kernels_are_silent() {
 
 #[test]
 fn reports_do_not_depend_on_the_number_of_threads() {
-    for seed in SEEDS.iter().filter(|seed| !seed.finds.is_empty()) {
+    for seed in SEEDS.iter().chain(sync::SEEDS).filter(|seed| !seed.finds.is_empty()) {
         assert_eq!(check(seed, "1"), check(seed, "4"), "{}", seed.name);
     }
+}
+
+/// The host may mean a buffer to be without contents.
+#[test]
+fn reads_of_outputs_are_reported_only_if_asked_for() {
+    let seed = SEEDS.iter().find(|seed| seed.name == "an output read").expect("it is there");
+    assert_eq!(kinds(&check_kinds(seed, "1", "all").1), [""; 0]);
+    assert_eq!(kinds(&check_kinds(seed, "1", "global-init").1), ["uninitialised"]);
+}
+
+/// Both places are named, and what mends it.
+#[test]
+fn findings_of_synchronisation_name_both_places() {
+    let places = [
+        ("barriers on both sides of a branch", "bar.sync", "bar.sync"),
+        (SYNCWARP_IN_BRANCH.name, "bar.warp.sync", ""),
+    ];
+    for (name, later, earlier) in places {
+        let seed = sync::SEEDS.iter().find(|seed| seed.name == name).expect("it is there");
+        let (_, report) = check(seed, "1");
+        let finding = &report["findings"][0];
+        let text = source(seed);
+        let line = |site: &str| {
+            let at = finding[site]["line"].as_u64().and_then(|at| text.lines().nth(at as usize - 1));
+            at.unwrap_or_default().to_owned()
+        };
+        assert!(line("later").contains(later) && line("earlier").contains(earlier), "{name}: {finding:#}");
+        assert!(
+            finding["earlier"]["pc"].is_u64() && finding["mended_by"].as_str().is_some_and(|text| !text.is_empty())
+        );
+    }
+}
+
+/// Threads that wait for others which wait elsewhere go on without them, if that is asked for: then all come to the barrier.
+#[test]
+fn absent_lanes_can_be_skipped() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a UTF-8 path").to_owned();
+    std::fs::write(path("k.ptx"), source(&SYNCWARP_IN_BRANCH)).expect("written");
+    std::fs::write(path("in.bin"), [1; 256]).expect("written");
+    let run = |options: &[&str]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_oriole"))
+            .args(["run", &path("k.ptx"), "--entry", "k", "--block", "64"])
+            .args(options)
+            .args([format!("out:{}:256", path("out.bin")), format!("in:{}", path("in.bin"))])
+            .output()
+            .expect("oriole starts");
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let (status, said) = run(&[]);
+    assert!(status == Some(3) && said.contains("deadlock"), "{said}");
+    assert_eq!(run(&["--absent-lanes", "skip"]).0, Some(0));
+    let expected: Vec<u8> = (0u32..64).flat_map(u32::to_le_bytes).collect();
+    assert_eq!(std::fs::read(path("out.bin")).expect("written"), expected);
+    let (status, said) = run(&["--absent-lanes", "skip", "--check", "sync"]);
+    assert!(status == Some(3) && said.contains("waits-elsewhere"), "{said}");
 }
 
 #[test]

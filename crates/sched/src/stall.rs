@@ -93,11 +93,11 @@ impl Times {
     /// another instruction, in cycles from the start of the block, and then from its end.
     fn new(ops: &[Op], code: &Code, recent: &mut RecentAccesses, free: &mut [u32; Unit::COUNT]) -> Self {
         let mut issue: Vec<u32> = Vec::with_capacity(ops.len());
-        // When the own stalls of all before are over: what is no plain arithmetic waits for them behind arithmetic too.
-        let mut settled = 0;
+        // Those whose own stalls may not be over: what came sooner does not end them.
+        let mut stalls: SmallVec<[usize; 4]> = SmallVec::new();
         for (at, op) in ops.iter().enumerate() {
-            let own = at.checked_sub(1).map_or(0, |p| issue[p] + timing::stall_between(&ops[p], op, code.arch));
-            let own = if op.plain_arithmetic { own } else { own.max(settled) };
+            let own =
+                stalls.iter().map(|p| issue[*p] + timing::stall_between(&ops[*p], op, code.arch)).max().unwrap_or(0);
             let mut time = own.max(recent.earliest(&code.accesses, op));
             if op.leaves {
                 let near = (0..at).rev().take_while(|p| issue[*p] + WINDOW >= own);
@@ -111,10 +111,12 @@ impl Times {
             }
             recent.issue(&code.accesses, op, time);
             issue.push(time);
-            settled = settled.max(time + timing::own_stall(op, code.arch));
+            stalls.retain(|p| issue[*p] + timing::own_stall(&ops[*p], code.arch) > time + 1);
+            stalls.push(at);
         }
         recent.forget();
-        let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch)).max(settled);
+        let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch));
+        let end = stalls.iter().map(|p| issue[*p] + timing::own_stall(&ops[*p], code.arch)).fold(end, u32::max);
         free.iter_mut().for_each(|free| *free = free.saturating_sub(end));
         Times { issue, end, first_exit: ops.iter().position(|op| op.terminator).unwrap_or(ops.len()) }
     }

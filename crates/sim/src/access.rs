@@ -34,6 +34,7 @@ pub(crate) struct AccessLog {
     accesses: Vec<Access>,
     heap_events: Vec<HeapEvent>,
     phase_events: Vec<PhaseEvent>,
+    absent: Vec<(usize, usize)>,
 }
 
 /// What an instruction does to a phase of an mbarrier, or learns of it; lanes that do the same are one.
@@ -77,6 +78,7 @@ impl AccessLog {
         self.accesses.clear();
         self.heap_events.clear();
         self.phase_events.clear();
+        self.absent.clear();
     }
 
     /// The accesses since the log was cleared.
@@ -93,6 +95,16 @@ impl AccessLog {
     /// What happened to phases of mbarriers since the log was cleared.
     pub(crate) fn phase_events(&self) -> &[PhaseEvent] {
         &self.phase_events
+    }
+
+    /// Lanes that have read the value of a lane that does not execute the shuffle, and that lane.
+    pub(crate) fn absent(&self) -> &[(usize, usize)] {
+        &self.absent
+    }
+
+    /// Adds such a lane.
+    pub(crate) fn push_absent(&mut self, lane: usize, source: usize) {
+        self.absent.push((lane, source));
     }
 
     /// Adds what happens to a phase of the mbarrier at `place`.

@@ -8,6 +8,7 @@ use crate::block_state::BlockState;
 use crate::cluster_state::ClusterState;
 use crate::lanes::{Mask, WARP, lanes_of};
 use crate::machine::Machine;
+use crate::observer::Waiting;
 use crate::stats::Counts;
 use crate::threads::Wait;
 use crate::timing::trace::BlockTrace;
@@ -122,7 +123,7 @@ impl Cluster {
             let ran = self.round.ran;
             self.round = Round::START;
             if !ran && !self.blocks.iter().any(Block::can_run) {
-                self.expire()?;
+                self.expire(machine)?;
             }
             if self.slice_is_over(slice) {
                 return Ok(Progress::Slice);
@@ -177,11 +178,19 @@ impl Cluster {
     }
 
     /// Nothing can run: lets the waits run out that try again, which may change something.
-    fn expire(&mut self) -> Result<(), Box<BlockFault>> {
+    fn expire(&mut self, machine: &Machine<'_>) -> Result<(), Box<BlockFault>> {
         self.expirations = if self.signals == self.state.signals { self.expirations + 1 } else { 0 };
         self.signals = self.state.signals;
         let waits = |block: &Block| block.waits().any(|(_, wait, ..)| wait.is_retried());
         if self.expirations >= EXPIRATIONS || !self.blocks.iter().any(waits) {
+            if let Some(observer) = machine.observer {
+                observer.stuck(&self.waiting());
+            }
+            let mut warps = self.blocks.iter_mut().flat_map(|block| &mut block.warps);
+            if machine.skips_absent && warps.any(|warp| warp.threads.go_on_without_absent()) {
+                self.expirations = 0;
+                return Ok(());
+            }
             return Err(Box::new(self.deadlock()));
         }
         self.round.expired = true;
@@ -199,6 +208,18 @@ impl Cluster {
             }
         }
         is_over
+    }
+
+    /// All threads, which wait.
+    fn waiting(&self) -> Vec<Waiting> {
+        let of_block = |block: &'_ Block| {
+            let groups = block.waits().map(|(warp, wait, pc, lanes)| {
+                let members = block.warps[warp].threads.met_by(wait, lanes);
+                Waiting { block: block.number, warp, lanes, pc, wait, members }
+            });
+            groups.collect::<Vec<Waiting>>()
+        };
+        self.blocks.iter().flat_map(of_block).collect()
     }
 
     /// Who waits where.

@@ -130,12 +130,14 @@ fn run(arch: Arch, random: &mut Random, insts: impl IntoIterator<Item = Inst>) {
             unstarted: Unstarted::new(&entry.launch),
             constants: Arc::new(banks),
             max_local: 1024,
+            absolute_local: 0,
         },
         program: &program,
         max_instructions: 2000,
         deadline: None,
         records: false,
         observer: None,
+        skips_absent: false,
     };
     // Any outcome will do.
     let _ = grid::run(&entry, &machine, 1);

@@ -19,4 +19,6 @@ pub(crate) struct Machine<'a> {
     pub(crate) records: bool,
     /// Looks at what each instruction does to memory, if that is asked for.
     pub(crate) observer: Option<&'a dyn Observer>,
+    /// Where no thread can run, those at a warp synchronisation go on without the threads that wait elsewhere.
+    pub(crate) skips_absent: bool,
 }

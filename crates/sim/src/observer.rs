@@ -4,9 +4,9 @@ use crate::access::AccessLog;
 use crate::barrier::Barriers;
 use crate::flow::Flow;
 use crate::instruction::{Action, Issued};
-use crate::lanes::WARP;
+use crate::lanes::{Mask, WARP};
 use crate::state::State;
-use crate::threads::Threads;
+use crate::threads::{Threads, Wait};
 use oriole_isa::{Inst, RegFile};
 
 /// An instruction that has just been executed, and the warp and the block as it left them.
@@ -39,6 +39,26 @@ impl Moment<'_> {
 pub(crate) trait Observer: Sync {
     /// A warp has executed an instruction.
     fn executed(&self, moment: &Moment<'_>);
+
+    /// No thread of a cluster can run; these wait.
+    fn stuck(&self, _waiting: &[Waiting]) {}
+}
+
+/// Threads that wait where none can run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    /// Number of their block in the grid.
+    pub(crate) block: u64,
+    /// Their warp in the block.
+    pub(crate) warp: usize,
+    /// The threads.
+    pub(crate) lanes: Mask,
+    /// Code address of the instruction that they wait at.
+    pub(crate) pc: u64,
+    /// For what.
+    pub(crate) wait: Wait,
+    /// The living threads of the warp that they wait for, themselves included.
+    pub(crate) members: Mask,
 }
 
 /// Someone outside who is shown each instruction of a kernel once it has been executed.

@@ -22,4 +22,6 @@ pub(crate) struct Resources<'a> {
     pub(crate) constants: Arc<ConstantBanks>,
     /// Bytes of local memory that a thread may use.
     pub(crate) max_local: u32,
+    /// Bytes of local memory from address 0 on: that of a kernel without ABI, which has no stack.
+    pub(crate) absolute_local: u32,
 }

@@ -44,6 +44,9 @@ pub struct Options {
     /// With [`strict`](Options::strict): rather than fault, give what is read too early its old value, as the hardware would: registers, and
     /// shared memory that copies have not come to.
     pub old_values: bool,
+    /// A warp synchronisation whose mask names threads that wait elsewhere goes on without these when nothing else can run, as
+    /// hardware evidently does; else that is a deadlock.
+    pub skips_absent: bool,
     /// Warp instructions that one block may execute before it counts as running for ever.
     pub max_instructions: u64,
     /// How long a launch may take on the host.
@@ -68,6 +71,7 @@ impl Default for Options {
         Options {
             strict: false,
             old_values: false,
+            skips_absent: false,
             max_instructions: 1 << 40,
             timeout: None,
             cancelled: None,
@@ -359,6 +363,8 @@ impl Simulator {
         let heap = heap.then(|| Mutex::new(Heap::new(memory, Heap::DEFAULT_SIZE)));
         memory.complete()?;
         let taken = memory.quota().taken();
+        let most_local = self.program.arch.sm().max_local_per_thread;
+        let absolute_local = self.cubin.absolute_local_of(function).min(most_local);
         let checker = look.checks().map(|(checks, undefined)| {
             Checker::new(Subject {
                 checks,
@@ -370,6 +376,7 @@ impl Simulator {
                 reserved: u64::from(self.program.arch.sm().shared_base),
                 book: if entry.has_tensor_book { tensor_memory::book(self.program.arch) } else { 0..0 },
                 shared_size: entry.shared_size,
+                absolute_local,
                 undefined,
                 heap: heap.is_some().then_some((heap_base, Heap::DEFAULT_SIZE)),
             })
@@ -384,12 +391,14 @@ impl Simulator {
                 unstarted: Unstarted::new(launch),
                 constants: Arc::new(constants),
                 max_local: self.stack_limit(function),
+                absolute_local,
             },
             program: &self.program,
             max_instructions: self.options.max_instructions,
             deadline: Deadline::new(self.options.timeout, self.options.cancelled.clone()),
             records: self.options.timing,
             observer: checks.or(watched.as_ref().map(|watched| watched as &dyn Observer)),
+            skips_absent: self.options.skips_absent,
         };
         let workers = match self.options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -88,40 +88,51 @@ fn generic(address: u64) -> Place {
     }
 }
 
-/// Local memory of one thread: its stack, kept from the top down and grown as it is used.
+/// Local memory of one thread: its stack, kept from the top down and grown as it is used, and from address 0 on what a kernel
+/// without a stack has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LocalMemory {
     /// Word `i` is at local address `STACK_TOP - 4 * (i + 1)`.
     words: Vec<u32>,
+    /// Word `i` is at local address `4 * i`.
+    absolute: Vec<u32>,
 }
 
 impl LocalMemory {
     /// The word at a local address that is in bounds.
     fn word(&self, address: u64) -> u32 {
-        self.words.get(Self::index(address)).copied().unwrap_or(0)
+        let words = if Self::is_absolute(address) { &self.absolute } else { &self.words };
+        words.get(Self::index(address)).copied().unwrap_or(0)
     }
 
     /// The same to be written; memory grows by the double at least, so that it seldom does.
     fn word_mut(&mut self, address: u64, quota: &Quota) -> Result<&mut u32, OutOfMemory> {
         let index = Self::index(address);
-        if index >= self.words.len() {
-            let length = (index + 1).max(2 * self.words.len()).next_multiple_of(64);
-            let more = length - self.words.len();
+        let words = if Self::is_absolute(address) { &mut self.absolute } else { &mut self.words };
+        if index >= words.len() {
+            let length = (index + 1).max(2 * words.len()).next_multiple_of(64);
+            let more = length - words.len();
             let bytes = 4 * more as u64;
             quota.take(bytes)?;
-            self.words.try_reserve_exact(more).map_err(|_| OutOfMemory::Host(bytes))?;
-            self.words.resize(length, 0);
+            words.try_reserve_exact(more).map_err(|_| OutOfMemory::Host(bytes))?;
+            words.resize(length, 0);
         }
-        Ok(&mut self.words[index])
+        Ok(&mut words[index])
     }
 
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> u64 {
-        4 * self.words.len() as u64
+        4 * (self.words.len() + self.absolute.len()) as u64
+    }
+
+    /// Far below any stack.
+    fn is_absolute(address: u64) -> bool {
+        address < u64::from(STACK_TOP / 2)
     }
 
     fn index(address: u64) -> usize {
-        ((u64::from(STACK_TOP) - 1 - address) / 4) as usize
+        let bytes = if Self::is_absolute(address) { address } else { u64::from(STACK_TOP) - 1 - address };
+        (bytes / 4) as usize
     }
 }
 
@@ -276,6 +287,9 @@ impl Spaces<'_> {
     }
 
     fn check_local(&self, access: Access, address: u64, size: u32) -> Result<(), FaultKind> {
+        if address + u64::from(size) <= u64::from(self.resources.absolute_local) {
+            return self.check(Space::Local, access, address, size, 0, u64::from(self.resources.absolute_local));
+        }
         let bottom = STACK_TOP - self.resources.max_local;
         self.check(Space::Local, access, address, size, u64::from(bottom), u64::from(STACK_TOP))
     }
@@ -360,6 +374,16 @@ mod tests {
         assert_eq!(local.word(top - 100_000), 0);
         assert_eq!(quota.taken(), local.bytes());
         assert_eq!(local.word_mut(top - 100_000, &quota), Err(OutOfMemory::Limit(1024)));
+    }
+
+    #[test]
+    fn what_a_kernel_without_a_stack_has_is_kept_from_address_0_on() {
+        let mut local = LocalMemory::default();
+        let quota = Quota::new(Some(1024));
+        *local.word_mut(8, &quota).expect("there is room") = 1;
+        *local.word_mut(u64::from(STACK_TOP) - 4, &quota).expect("there is room") = 2;
+        assert_eq!((local.word(8), local.word(12), local.word(u64::from(STACK_TOP) - 4)), (1, 0, 2));
+        assert_eq!(quota.taken(), local.bytes());
     }
 
     #[test]

@@ -85,7 +85,12 @@ impl Watch {
     }
 
     /// What the control word of `inst` lacks by itself, if these stand behind it.
-    pub(crate) fn slip<'a>(&self, inst: &Inst, following: impl Iterator<Item = &'a Inst>, arch: Arch) -> Option<Hazard> {
+    pub(crate) fn slip<'a>(
+        &self,
+        inst: &Inst,
+        following: impl Iterator<Item = &'a Inst>,
+        arch: Arch,
+    ) -> Option<Hazard> {
         let slip = self.slip.get_or_init(|| Slip::of(inst, following, arch)).as_ref()?;
         let (missing_cycles, register) = match slip {
             Slip::Stall { passed, needed } => (u32::from(needed - passed), String::new()),

@@ -278,6 +278,14 @@ impl Threads {
         self.release(|group| if group.wait == wait { group.mask } else { 0 });
     }
 
+    /// Lets threads go on that wait at warp synchronisations for others, without these. `false` if there are none.
+    pub(crate) fn go_on_without_absent(&mut self) -> bool {
+        let is_stuck = |group: &Group| matches!(group.wait, Wait::WarpSync | Wait::Collective);
+        let any = self.groups.iter().any(is_stuck);
+        self.release(|group| if is_stuck(group) { group.mask } else { 0 });
+        any
+    }
+
     /// Splits `lanes` off the current group and lets them wait; the rest of the group, if any, goes
     /// on at `next` as the current group.
     fn suspend(&mut self, lanes: Mask, wait: Wait, next: u64) {
@@ -380,7 +388,7 @@ impl Threads {
     }
 
     /// The threads that those in `mask` have waited for at `wait`; the barriers of a block do not join threads.
-    fn met_by(&self, wait: Wait, mask: Mask) -> Mask {
+    pub(crate) fn met_by(&self, wait: Wait, mask: Mask) -> Mask {
         let of_lane = |lane: usize| match wait {
             Wait::Convergence(barrier) => self.convergence(barrier, lane),
             Wait::WarpSync | Wait::Collective => self.warpsync[lane],
@@ -466,6 +474,19 @@ mod tests {
         assert!(threads.rotate());
         threads.warp_sync(0x2, &[0x6; WARP], false, 32);
         assert_eq!(masks(&threads), [(0x1, 116, Wait::Nothing), (0xe, 32, Wait::Nothing)]);
+    }
+
+    #[test]
+    fn who_waits_for_absent_threads_can_go_on_without_them() {
+        let mut threads = Threads::new(0xf, 0);
+        threads.branch(0x3, 100, 16);
+        threads.warp_sync(0xc, &[0xf; WARP], false, 32);
+        assert!(threads.rotate());
+        threads.wait_at_barrier(0, 0x3, 116);
+        assert!(!threads.rotate(), "nobody can run");
+        assert!(threads.go_on_without_absent());
+        assert!(!threads.go_on_without_absent(), "those at the barrier stay");
+        assert_eq!(masks(&threads), [(0x3, 116, Wait::Barrier(0)), (0xc, 32, Wait::Nothing)]);
     }
 
     #[test]

@@ -8,3 +8,4 @@ mod memcheck_cluster;
 mod ptxas;
 mod ptxas_folds;
 mod wgmma;
+mod without_abi;

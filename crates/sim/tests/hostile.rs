@@ -60,7 +60,7 @@ fn run(bytes: &[u8]) -> bool {
     for (options, checks) in modes
         .into_iter()
         .map(|mode| (mode, None))
-        .chain([(plain, Some(Checks { race: true, init: true, bounds: true }))])
+        .chain([(plain, Some(Checks { race: true, init: true, global_init: true, bounds: true, sync: true }))])
     {
         let Ok(simulator) = Simulator::new(&cubin, options) else { return false };
         let mut memory = Memory::new();

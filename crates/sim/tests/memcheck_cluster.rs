@@ -31,7 +31,7 @@ fn check(body: &str) -> Option<CheckReport> {
     let mut memory = Memory::new();
     let params = memory.allocate("the result", 1024).to_le_bytes().to_vec();
     let launch = Launch { grid: [2, 1, 1], cluster: [2, 1, 1], block: [64, 1, 1], params, ..Launch::default() };
-    let checks = Checks { race: true, init: true, bounds: true };
+    let checks = Checks { race: true, init: true, global_init: true, bounds: true, sync: true };
     let (report, result) = simulator.launch_checked("k", &launch, &mut memory, checks, &[]);
     result.unwrap_or_else(|error| panic!("{error}\n{body}"));
     Some(report)
@@ -127,5 +127,48 @@ fn an_mbarrier_orders_for_those_that_wait_at_the_same_one() {
     expect(&[
         ("the mbarrier of the block that is written", body(theirs), &[]),
         ("another at the same offset", body(own), &[FindingKind::Race]),
+    ]);
+}
+
+/// A copy to `buf`, which `bar` counts besides arrivals of the thread that starts it and of one in the other warp.
+const COPY: &str = "@%p0 mbarrier.init.shared.b64 [bar],2;bar.sync 0;setp.eq.u32 %p3,%r0,32;\
+     @%p3 mbarrier.arrive.shared.b64 %d2,[bar];@!%p2 bra E;@!%p0 bra C;mov.u32 %r9,bar;\
+     mbarrier.arrive.expect_tx.shared.b64 %d2,[bar],256;\
+     cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r6],[%d3+512],256,[%r9];C:";
+
+/// Who waits for a phase that is over before the copy's finds it over at once.
+#[test]
+fn a_wait_for_an_earlier_phase_does_not_order_the_copy() {
+    let body = |parity: u32| {
+        format!(
+            "ld.param.u64 %d3,[out];{COPY}W: mbarrier.try_wait.parity.shared.b64 %p7,[bar],{parity};@!%p7 bra W;\
+             ld.shared.u32 %r9,[%r3];st.global.u32 [%d0],%r9;E:"
+        )
+    };
+    expect(&[("its own phase", body(0), &[]), ("the phase before", body(1), &[FindingKind::Race])]);
+}
+
+/// The asynchronous proxy reads what threads have written.
+#[test]
+fn copies_need_a_fence_behind_the_writes_of_threads() {
+    let copy = "@!%p0 bra C;ld.param.u64 %d3,[out];cp.async.bulk.global.shared::cta.bulk_group [%d3],[%r6],256;\
+                cp.async.bulk.commit_group;cp.async.bulk.wait_group 0;C:";
+    let body =
+        |before: &str, behind: &str| format!("@!%p1 bra E;st.shared.u32 [%r3],%r0;{before}bar.sync 0;{behind}{copy}E:");
+    let fence = "fence.proxy.async;";
+    expect(&[
+        ("no fence", body("", ""), &[FindingKind::MissingFence]),
+        ("a fence of each writer", body(fence, ""), &[]),
+        ("a fence of the thread that copies", body("", fence), &[]),
+    ]);
+}
+
+/// An mbarrier that is made by one thread is none to others before they have met.
+#[test]
+fn making_an_mbarrier_is_ordered_before_its_use() {
+    let init = "@%p0 mbarrier.init.shared.b64 [bar],64;";
+    expect(&[
+        ("behind a barrier", format!("{init}bar.sync 0;{ARRIVE}"), &[]),
+        ("at once", format!("{init}{ARRIVE}"), &[FindingKind::Race]),
     ]);
 }

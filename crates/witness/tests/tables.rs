@@ -84,4 +84,3 @@ fn run_module(engine: &Engine, target: Target, module: &Module) -> Vec<String> {
     };
     jobs.iter().zip(outputs).flat_map(told).collect()
 }
-

@@ -5,18 +5,21 @@
 //! function has a section of its own, and relocations stand for all addresses.
 
 mod bank_two;
+mod demands;
 mod dwarf;
 mod limits;
 pub(crate) mod lines;
 mod notes;
 mod object;
 mod objects;
+mod placed;
 mod prologue;
+mod unused;
 
 use crate::error::CompileError;
 use oriole_cubin::reloc::{self, RelocKind};
 use oriole_cubin::{
-    AddressSlot, Binding, FileKind, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, RelocSpec, Target,
+    AddressSlot, Binding, Demands, FileKind, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, RelocSpec, Target,
     TensorMemory, VariableSpec,
 };
 use oriole_isa::{Arch, Control, Inst, KEPT_REGISTERS, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
@@ -238,6 +241,9 @@ fn function_section(
         spec.callees = section.shared.externs.clone();
     }
     notes::describe(section, &mut spec);
+    if bodies().any(|body| body.attributes().replaces_tensor_map) {
+        spec.demands.tensor_maps |= Demands::REPLACES_TENSOR_MAPS;
+    }
     let attributes = func.attributes();
     spec.limits = Limits {
         max_threads: attributes.maxntid,

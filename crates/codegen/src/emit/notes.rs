@@ -1,15 +1,14 @@
 //! What tools are told of single instructions: exchanges in the warp, and what is done with mbarriers.
 
 use super::Section;
-use oriole_cubin::{Exchange, FunctionSpec, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers};
+use super::placed::{BYTES, Code, Jump, jumps};
+use super::{demands, unused};
+use oriole_cubin::{Exchange, FunctionSpec, HalfWord, MaskRegister, MbarrierAccess, MbarrierKind, Mbarriers};
 use oriole_isa::access::{Register, Touches};
 use oriole_isa::{
-    Arch, AtomOp, BaseScale, Field, Inst, Opcode, RegFile, Role, SyncsCount, SyncsOp, SyncsResult, Value, decode,
+    Arch, AtomOp, BaseScale, Field, Inst, Opcode, RegFile, Role, SyncsCount, SyncsOp, SyncsResult, Value,
 };
 use oriole_ori::{FuncId, INST_BYTES, InstFlags};
-
-/// Bytes of an instruction.
-const BYTES: usize = INST_BYTES as usize;
 
 /// Blocks have as many barriers as the number of one in a register may name.
 const ALL_BARRIERS: u32 = 16;
@@ -19,15 +18,23 @@ pub(super) fn describe(section: &Section<'_>, spec: &mut FunctionSpec) {
     for (id, start) in &section.functions {
         describe_function(section, *id, *start, spec);
     }
+    let code = Code { arch: section.arch, bytes: &spec.code };
+    let opcodes = section.functions.iter().flat_map(|(id, start)| {
+        let at = move |position: u32| (start + i64::from(position) * INST_BYTES) as u32;
+        (0u32..).map(at).zip(section.code[*id].opcodes.iter().copied())
+    });
+    let opcodes: Vec<(u32, Opcode)> = opcodes.collect();
+    spec.unused_bytes = unused::unused_bytes(&code, &opcodes);
+    spec.demands = demands::demands(&code, &opcodes);
     if spec.barriers == ALL_BARRIERS {
-        spec.barriers = barriers(&Code { section, bytes: &spec.code }).unwrap_or(ALL_BARRIERS);
+        spec.barriers = barriers(&code).unwrap_or(ALL_BARRIERS);
     }
 }
 
 fn describe_function(section: &Section<'_>, id: FuncId, start: i64, spec: &mut FunctionSpec) {
     let machine = &section.code[id];
     spec.gathers |= machine.gathers;
-    let code = Code { section, bytes: &spec.code };
+    let code = Code { arch: section.arch, bytes: &spec.code };
     let at = |position: u32| (start + i64::from(position) * INST_BYTES) as u32;
     let whole = at(0)..at(machine.words.len() as u32);
     // Only where something is listed the code is looked at.
@@ -40,6 +47,9 @@ fn describe_function(section: &Section<'_>, id: FuncId, start: i64, spec: &mut F
         if flags.contains(InstFlags::ADDED) {
             spec.added_exchanges.push(offset);
         }
+        if flags.contains(InstFlags::WORD_AROUND) {
+            spec.half_words.push(HalfWord { offset, address: address_of_half(&code, offset) });
+        }
         if flags.contains(InstFlags::MBARRIER) {
             let mbarriers = spec.mbarriers.get_or_insert(Mbarriers { initialised: Some(0), accesses: Vec::new() });
             let other = flags.contains(InstFlags::OTHER_MBARRIER_KIND);
@@ -51,39 +61,6 @@ fn describe_function(section: &Section<'_>, id: FuncId, start: i64, spec: &mut F
             mbarriers.accesses.extend(access);
         }
     }
-}
-
-/// Code that has its addresses.
-struct Code<'a> {
-    section: &'a Section<'a>,
-    bytes: &'a [u8],
-}
-
-impl Code<'_> {
-    /// The instruction at an offset.
-    fn at(&self, offset: u32) -> Option<Inst> {
-        let word = self.bytes.get(offset as usize..)?.first_chunk::<BYTES>()?;
-        decode(u128::from_le_bytes(*word), self.section.arch, u64::from(offset)).ok()
-    }
-}
-
-/// A branch and where it goes, as offsets.
-struct Jump {
-    from: u32,
-    to: u32,
-}
-
-/// The branches of a function, and the other instructions that name places in it.
-fn jumps(code: &Code<'_>, whole: std::ops::Range<u32>) -> Vec<Jump> {
-    let labels = |from: u32| {
-        let inst = code.at(from)?;
-        let label = inst.operands.iter().find_map(|operand| match operand.value {
-            Value::Label(to) => u32::try_from(to).ok(),
-            _ => None,
-        })?;
-        Some(Jump { from, to: label })
-    };
-    whole.step_by(BYTES).filter_map(labels).collect()
 }
 
 /// The register that has the mask of an exchange: that of the wait before it in its block, if nothing has changed it since, or its
@@ -110,13 +87,37 @@ fn mask(code: &Code<'_>, jumps: &[Jump], exchange: u32) -> Option<MaskRegister> 
         }
         // What the exchange itself writes is written when it has read.
         if offset != exchange {
-            written.extend(Touches::of(&inst, code.section.arch).writes.into_iter().map(|write| write.register));
+            written.extend(Touches::of(&inst, code.arch).writes.into_iter().map(|write| write.register));
         }
         offset = offset.checked_sub(BYTES as u32)?;
         if ends_block(&code.at(offset)?) {
             return None;
         }
     }
+}
+
+/// The register with the address of the 16 bits, of which an access is to the word around: what the base of the access was
+/// rounded down from.
+fn address_of_half(code: &Code<'_>, access: u32) -> Option<u8> {
+    let inst = code.at(access)?;
+    let base = match inst.operands.get(inst.opcode.position(Role::Base)?)?.value {
+        Value::Reg(RegFile::R, number) => Register::new(RegFile::R, number)?,
+        _ => return None,
+    };
+    let mut written = Vec::new();
+    for offset in (0..access).rev().step_by(BYTES).map(|end| end + 1 - BYTES as u32) {
+        let inst = code.at(offset)?;
+        let writes: Vec<Register> = Touches::of(&inst, code.arch).writes.iter().map(|write| write.register).collect();
+        if writes.contains(&base) {
+            let source = inst.operands.get(inst.opcode.position(Role::A)?)?.value;
+            let Value::Reg(RegFile::R, number) = source else { return None };
+            let kept =
+                Register::new(RegFile::R, number).is_some_and(|source| source != base && !written.contains(&source));
+            return u8::try_from(number).ok().filter(|_| kept && inst.opcode == Opcode::LOP3);
+        }
+        written.extend(writes);
+    }
+    None
 }
 
 /// Whether control may leave the straight line behind the instruction, or threads may have joined there.

@@ -15,6 +15,14 @@ use crate::nvinfo;
 const VARIABLE_BANK: u32 = 3;
 
 impl Cubin {
+    /// Bytes of local memory at fixed addresses, from 0 on, that a function has which ptxas has compiled without ABI: one that calls a
+    /// function with two results in registers. Others have a stack.
+    pub fn absolute_local_of(&self, function: &Function) -> u32 {
+        let name = format!(".nv.local.{}", function.name);
+        let section = self.sections.iter().find(|section| section.kind == SectionKind::Local && section.name == name);
+        section.map_or(0, |section| u32::try_from(section.size).unwrap_or(u32::MAX))
+    }
+
     /// Reads a cubin. Any bytes are safe to give: damage is an error, never a panic.
     pub fn parse(bytes: &[u8]) -> Result<Cubin, CubinError> {
         let (tables, mut budget) = tables::read(bytes)?;

@@ -1,7 +1,7 @@
 //! The `.nv.info` sections, `.nv.callgraph`, `.nv.compat` and our note.
 
 use super::instructions;
-use super::layout::{InfoItem, Layout};
+use super::layout::{Fastpath, InfoItem, Layout};
 use super::plan::{Pair, Second, SymbolTable};
 use super::symbols::object_type;
 use crate::compat;
@@ -9,7 +9,7 @@ use crate::error::WriteError;
 use crate::model::{FileKind, Param};
 use crate::nvinfo::{self, Attribute, Value, number};
 use crate::read::PARAM_SIZE_SHIFT;
-use crate::spec::{FunctionSpec, ModuleSpec, ObjectKind, ParamSpec};
+use crate::spec::{Demands, FunctionSpec, ModuleSpec, ObjectKind, ParamSpec};
 use crate::target::Suffix;
 
 /// The driver interface that the files follow: that of CUDA 13.0.
@@ -276,17 +276,29 @@ fn is_of_class_2(function: &FunctionSpec) -> bool {
     !function.object_slots.is_empty() || function.tensor_memory.is_some()
 }
 
-/// `.nv.compat` of a target that has it.
-pub(super) fn compat(module: &ModuleSpec, fastpath: u32) -> Result<Vec<u8>, WriteError> {
-    let fastpath = [fastpath.to_le_bytes(), [0; 4]].concat();
+/// `INST_TCGEN05_MMA` of all code, and of that with products of integers in tensor memory.
+const TENSOR_PRODUCTS: u8 = 5;
+const INTEGER_TENSOR_PRODUCTS: u8 = 6;
+
+/// `.nv.compat` of a target that has it; `fastpath` are the chips that its code can be made fit for quickly.
+pub(super) fn compat(module: &ModuleSpec, fastpath: Fastpath) -> Result<Vec<u8>, WriteError> {
+    let functions = module.functions.iter();
+    let demands = functions.clone().map(|function| function.demands).reduce(Demands::and);
+    let chips = demands.map_or(0, |demands| if demands.fits_siblings { fastpath.all } else { fastpath.own });
+    let demands = demands.unwrap_or_default();
+    let class = functions.filter(|function| is_of_class_2(function)).fold(demands.isa_class, |class, _| class.max(2));
+    let products = if demands.integer_tensor_products { INTEGER_TENSOR_PRODUCTS } else { TENSOR_PRODUCTS };
     let records = [
         Attribute::byte(compat::ACCELERATOR_TARGET, u8::from(module.target.suffix == Suffix::Arch)),
-        Attribute::byte(compat::ISA_CLASS, if module.functions.iter().any(is_of_class_2) { 2 } else { 1 }),
-        Attribute::byte(compat::INST_TCGEN05_MMA, 5),
+        Attribute::byte(compat::ISA_CLASS, class),
+        Attribute::byte(compat::INST_TCGEN05_MMA, products),
         Attribute::half(compat::MERCURY_ISA_VERSION, 0x101),
-        Attribute::byte(compat::INST_TENSORMAP_V1, 0),
+        Attribute::byte(compat::INST_TENSORMAP_V1, demands.tensor_maps),
         Attribute::byte(compat::ENABLE_OPPORTUNISTIC_FINALIZATION, 1),
-        Attribute { number: compat::CAN_FASTPATH_FINALIZE, value: Value::Sized(fastpath) },
+        Attribute {
+            number: compat::CAN_FASTPATH_FINALIZE,
+            value: Value::Sized([u32::to_le_bytes(chips), [0; 4]].concat()),
+        },
     ];
     encode(&records, ".nv.compat")
 }

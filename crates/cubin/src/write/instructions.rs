@@ -1,7 +1,7 @@
 //! Records that list instructions of a function for tools which change code.
 
 use crate::nvinfo::{Attribute, number};
-use crate::spec::{Exchange, FunctionSpec, MaskRegister, MbarrierAccess};
+use crate::spec::{Exchange, FunctionSpec, HalfWord, MaskRegister, MbarrierAccess};
 
 /// A register's number as DWARF has it: the kind in the top byte.
 const DWARF_R: u32 = 0x0500_0000;
@@ -9,6 +9,9 @@ const DWARF_UR: u32 = 0x0b00_0000;
 
 /// No register has the mask.
 const NO_REGISTER: u32 = u32::MAX;
+
+/// No register has the address.
+const NO_ADDRESS: u8 = u8::MAX;
 
 /// `NUM_MBARRIERS` where a loop initialises mbarriers.
 const UNKNOWN_COUNT: u16 = u16::MAX;
@@ -30,6 +33,14 @@ pub(super) fn push(records: &mut Vec<Attribute>, function: &FunctionSpec) {
         records.push(Attribute::words(number::COOP_GROUP_MASK_REGIDS, &masks));
         records.push(Attribute::words(number::COOP_GROUP_INSTR_OFFSETS, &offsets));
     }
+    if !function.half_words.is_empty() {
+        let words: Vec<u32> = function.half_words.iter().flat_map(half_word).collect();
+        records.push(Attribute::words(number::ATOM16_EMUL_INSTR_REG_MAP, &words));
+    }
+    if !function.unused_bytes.is_empty() {
+        let words: Vec<u32> = function.unused_bytes.iter().flat_map(|&(offset, used)| [offset, used]).collect();
+        records.push(Attribute::words(number::UNUSED_LOAD_BYTE_OFFSET, &words));
+    }
     if let Some(mbarriers) = &function.mbarriers {
         let words: Vec<u32> = mbarriers.accesses.iter().flat_map(access).collect();
         records.push(Attribute::words(number::MBARRIER_INSTR_OFFSETS, &words));
@@ -43,6 +54,10 @@ fn mask(exchange: &Exchange) -> u32 {
         Some(MaskRegister::Uniform(register)) => DWARF_UR | u32::from(register),
         None => NO_REGISTER,
     }
+}
+
+fn half_word(access: &HalfWord) -> [u32; 2] {
+    [access.offset, u32::from(access.address.unwrap_or(NO_ADDRESS))]
 }
 
 fn access(access: &MbarrierAccess) -> [u32; 4] {

@@ -64,7 +64,7 @@ pub(super) struct Layout {
     pub(super) always_rela: bool,
     /// There is a `.nv.compat` section; this is what its last record says of the targets that the code can
     /// be made fit for quickly.
-    pub(super) compat: Option<u32>,
+    pub(super) compat: Option<Fastpath>,
     /// Bytes of `.nv.shared.reserved.0`, where there is one.
     pub(super) reserved_section: Option<u64>,
     /// A texture and its sampler have a word of bank 0 each; else they share one.
@@ -73,6 +73,19 @@ pub(super) struct Layout {
     pub(super) bank0_first: bool,
     /// Order of the records of `.nv.info.NAME`.
     pub(super) info: &'static [InfoItem],
+}
+
+/// `CAN_FASTPATH_FINALIZE` of a module with code.
+#[derive(Clone, Copy)]
+pub(super) struct Fastpath {
+    /// Where the siblings of the chip need other control words.
+    pub(super) own: u32,
+    /// Where they need the same.
+    pub(super) all: u32,
+}
+
+impl Fastpath {
+    const NONE: Fastpath = Fastpath { own: 0, all: 0 };
 }
 
 /// Bytes of kernel parameters that every driver takes.
@@ -124,7 +137,7 @@ const HOPPER: Layout = Layout {
     reserved_shared: 0x400,
     registers_in_header: false,
     always_rela: true,
-    compat: Some(0),
+    compat: Some(Fastpath::NONE),
     reserved_section: Some(0),
     samplers_apart: true,
     bank0_first: false,
@@ -195,11 +208,12 @@ static LAYOUTS: &[Layout] = &[
     Layout { sm: 88, ..AMPERE },
     Layout { sm: 89, ..ADA },
     HOPPER,
-    Layout { sm: 100, compat: Some(9), ..DATACENTER },
+    // Bit 0 is the chip itself, bit 3 the siblings.
+    Layout { sm: 100, compat: Some(Fastpath { own: 1, all: 9 }), ..DATACENTER },
     Layout { sm: 103, ..DATACENTER },
     // Behind the first 0x40 bytes `__nv_reservedSMEM_gb10b_war_var` of 0x80.
     Layout { sm: 110, reserved_section: Some(0xc0), ..DATACENTER },
-    Layout { sm: 120, compat: Some(0x50), ..DESKTOP },
+    Layout { sm: 120, compat: Some(Fastpath { own: 0x50, all: 0x50 }), ..DESKTOP },
     Layout { sm: 121, ..DESKTOP },
 ];
 

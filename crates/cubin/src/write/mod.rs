@@ -25,7 +25,8 @@ use layout::Layout;
 use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE, SectionPlan, SymbolTable};
 use relocations::Relocator;
 use sections::{
-    ADDRESS_TABLE, CUINFO, DEBUG_FRAME, TKINFO, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name,
+    ADDRESS_TABLE, CUINFO, DEBUG_FRAME, TKINFO, bank0_name, has_shared, in_object_file, shared_base, shared_name,
+    text_name,
 };
 use variables::{CONSTANT, GLOBAL, GLOBAL_INIT, SHARED, VariableSection, Variables};
 

@@ -5,7 +5,8 @@ use object::elf;
 use super::layout::Layout;
 use super::plan::SymbolPlan;
 use super::sections::{
-    ADDRESS_TABLE, CUINFO, DEBUG_FRAME, TKINFO, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name,
+    ADDRESS_TABLE, CUINFO, DEBUG_FRAME, TKINFO, bank0_name, has_shared, in_object_file, shared_base, shared_name,
+    text_name,
 };
 use super::variables::{SHARED, Variables};
 use crate::model::{Binding, FileKind};
@@ -34,8 +35,7 @@ const RESERVED_OFFSET_SIZE: u64 = 4;
 
 /// All symbols, in no order yet.
 pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variables<'_>) -> Vec<SymbolPlan> {
-    let mut out =
-        Vec::from([DEBUG_FRAME, TKINFO, CUINFO].map(|n| SymbolPlan::of_section(n.to_owned())));
+    let mut out = Vec::from([DEBUG_FRAME, TKINFO, CUINFO].map(|n| SymbolPlan::of_section(n.to_owned())));
     for function in &module.functions {
         function_symbols(&mut out, shared_base(module, layout), function);
     }

@@ -56,6 +56,8 @@ pub struct Attributes {
     /// Tensor memory is allocated, given back, or the right to allocate is: the driver opens the book of it, in the
     /// shared memory that the system keeps, before the first instruction.
     pub tensor_book: bool,
+    /// Fields of a tensor's description are replaced (`tensormap.replace`).
+    pub replaces_tensor_map: bool,
     /// Blocks that `.pragma "nounroll"` stands in: the loops that they begin stay as they are.
     pub no_unroll: Vec<Block>,
 }

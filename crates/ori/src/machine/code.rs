@@ -16,6 +16,8 @@ pub struct MachineCode {
     /// The instructions that name addresses, with their positions. Labels that are not symbols' count from the
     /// function's first byte.
     pub open: Vec<(u32, MachineInst)>,
+    /// By instruction.
+    pub opcodes: Vec<oriole_isa::Opcode>,
     /// Positions of the instructions that end a thread.
     pub exits: Vec<u32>,
     /// Positions with a place in the source.

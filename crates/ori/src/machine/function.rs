@@ -259,6 +259,7 @@ impl MachineFunction {
                 }
             };
             code.words.push(word);
+            code.opcodes.push(data.opcode);
             if data.opcode == Opcode::EXIT {
                 code.exits.push(at);
             }

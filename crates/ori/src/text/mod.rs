@@ -59,6 +59,7 @@ const FLAGS: Names<InstFlags> = Names(&[
     (InstFlags::SPILL, "spill"),
     (InstFlags::REFILL, "refill"),
     (InstFlags::REMAT, "remat"),
+    (InstFlags::WORD_AROUND, "word_around"),
     (InstFlags::BIT_SPILL, "bit_spill"),
     (InstFlags::BIT_REFILL, "bit_refill"),
     (InstFlags::INVARIANT, "invariant"),

@@ -134,6 +134,7 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
         "tensor_memory" => a.tensor_memory = true,
         "tensor_blocks" => a.tensor_blocks = Some(c.number()?),
         "tensor_book" => a.tensor_book = true,
+        "replaces_tensor_map" => a.replaces_tensor_map = true,
         "nounroll" => a.no_unroll.push(c.entity("bix", Block::from_u32)?),
         "param" => {
             let name = c.word()?.to_owned();

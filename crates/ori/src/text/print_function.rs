@@ -98,6 +98,7 @@ fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
         ("noreturn", a.noreturn),
         ("tensor_memory", a.tensor_memory),
         ("tensor_book", a.tensor_book),
+        ("replaces_tensor_map", a.replaces_tensor_map),
     ];
     for (name, on) in flags {
         if on {

@@ -13,11 +13,16 @@ pub(crate) fn parse(kinds: &str) -> Result<Checks, Failure> {
     let mut checks = Checks::default();
     for kind in kinds.split(',') {
         match kind {
-            "all" => checks = Checks { race: true, init: true, bounds: true },
+            "all" => checks = Checks { race: true, init: true, bounds: true, sync: true, ..checks },
             "race" => checks.race = true,
             "init" => checks.init = true,
+            "global-init" => checks.global_init = true,
             "bounds" => checks.bounds = true,
-            _ => return Err(usage(format!("--check: no check '{kind}'; there are race, init, bounds, all"))),
+            "sync" => checks.sync = true,
+            _ => {
+                let known = "race, init, global-init, bounds, sync, all";
+                return Err(usage(format!("--check: no check '{kind}'; there are {known}")));
+            }
         }
     }
     Ok(checks)
@@ -60,6 +65,7 @@ fn finding(finding: &Finding) -> Value {
         "is_error": finding.kind.is_error(),
         "place": finding.place,
         "times": finding.times,
+        "mended_by": finding.kind.remedy(),
         "later": site(&finding.later),
         "earlier": finding.earlier.as_ref().map(site),
     })

@@ -59,6 +59,7 @@ pub(crate) fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
         ("--timing-sms", args.timing_sms.is_some(), machine_code),
         ("--timing-warm", args.timing_warm, machine_code),
         ("--check", args.check.is_some(), machine_code),
+        ("--absent-lanes", args.absent_lanes.is_some(), machine_code),
         ("--threads", args.threads.is_some(), machine_code),
         ("--deterministic", args.deterministic, not_the_driver),
         ("--bind", !args.bind.is_empty(), not_the_driver),

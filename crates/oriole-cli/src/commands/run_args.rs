@@ -28,6 +28,15 @@ pub(crate) enum Strict {
     Values,
 }
 
+/// What becomes of threads that wait for others of their warp which wait elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AbsentLanes {
+    /// They wait for ever.
+    Wait,
+    /// They go on without them.
+    Skip,
+}
+
 impl Engine {
     /// Its name on the command line.
     pub(crate) fn name(self) -> &'static str {
@@ -82,9 +91,14 @@ pub(crate) struct RunArgs {
     /// Time a launch whose code, constants and buffers the second-level cache already holds, as far as they fit.
     #[arg(long)]
     pub(crate) timing_warm: bool,
-    /// Check memory: race, init, bounds, or all; separated by commas. Exit status 3 if anything is found.
+    /// Check memory and synchronisation: race, init, bounds, sync, or all of these; global-init: reads of out: buffers that nobody
+    /// has written; separated by commas. Exit status 3 if anything is found.
     #[arg(long, value_name = "KINDS")]
     pub(crate) check: Option<String>,
+    /// What a warp synchronisation does whose mask names threads that wait elsewhere, when nothing else can run: wait for ever, or
+    /// go on without them, as hardware evidently does.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) absent_lanes: Option<AbsentLanes>,
     /// Write what the checks of memory have found as JSON.
     #[arg(long, value_name = "FILE", requires = "check")]
     pub(crate) check_report: Option<PathBuf>,

@@ -4,7 +4,7 @@ use super::bounds;
 use super::failure::{Failure, rejected, usage};
 use super::launch::{Ended, Given, Launched, Lines, bind_objects, launch_of, wrong_argument};
 use super::memcheck;
-use super::run_args::{RunArgs, Strict};
+use super::run_args::{AbsentLanes, RunArgs, Strict};
 use oriole_codegen::LineTable;
 use oriole_cubin::Cubin;
 use oriole_device::Memory;
@@ -25,6 +25,7 @@ pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, given: &Given) -> Result<Sim
     let options = Options {
         strict: args.strict.is_some(),
         old_values: args.strict == Some(Strict::Values),
+        skips_absent: args.absent_lanes == Some(AbsentLanes::Skip),
         max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions),
         timeout: bounds::timeout(args.timeout)?,
         threads: args.threads.unwrap_or(0),

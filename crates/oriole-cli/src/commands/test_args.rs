@@ -27,7 +27,7 @@ pub(crate) struct TestArgs {
     /// Fault where a register is read too early, in every launch on the simulator.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Check memory in every launch on the simulator: race, init, bounds, or all; separated by commas.
+    /// Check memory and synchronisation in every launch on the simulator, as `oriole run --check`.
     #[arg(long, value_name = "KINDS")]
     pub(crate) check: Option<String>,
     /// Write what has become of each launch as JUnit's XML.

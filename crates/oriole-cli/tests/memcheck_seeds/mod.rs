@@ -1,5 +1,7 @@
 //! Seeded mistakes: bodies of kernels, and the kinds of findings that each must give.
 
+pub(crate) mod sync;
+
 /// A kernel with a mistake, or its correct variant.
 pub(crate) struct Seed {
     /// What is wrong, or right.
@@ -157,7 +159,8 @@ pub(crate) const SEEDS: &[Seed] = &[
     seed("an output read", "ld.global.u32 %r5, [%rd4]; st.shared.u32 [%r3], %r5;", &["uninitialised"]),
     seed(
         "an output read after it was written",
-        "st.global.u32 [%rd4], %r1; ld.volatile.global.u32 %r5, [%rd4]; st.shared.u32 [%r3], %r5;",
+        "mov.u32 %r5, %ctaid.x; mul.wide.u32 %rd10, %r5, 256; add.s64 %rd11, %rd4, %rd10; st.global.u32 [%rd11], %r1; \
+         ld.volatile.global.u32 %r5, [%rd11]; st.shared.u32 [%r3], %r5;",
         &[],
     ),
     seed("a variable of the module is zero", "ld.global.u32 %r5, [g8]; st.global.u32 [%rd4], %r5;", &[]),

@@ -186,7 +186,7 @@ impl Simulator {
         if !self.checks_memory {
             return (CheckReport::default(), self.inner.launch(kernel, launch, &mut placed.memory));
         }
-        let checks = Checks { race: true, init: true, bounds: true };
+        let checks = Checks { race: true, init: true, global_init: true, bounds: true, sync: true };
         self.inner.launch_checked(kernel, launch, &mut placed.memory, checks, &placed.undefined)
     }
 }

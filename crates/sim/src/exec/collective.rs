@@ -65,7 +65,7 @@ fn shuffle(inst: &Inst) -> Result<Effect, Unsupported> {
     };
     let (to, truth) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD));
     let (a, by, clamp) = (Src::of(inst, Role::A), Src::of(inst, Role::B), Src::of(inst, Role::C));
-    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let (values, by, clamp) = (a.bits(state), by.bits(state), clamp.bits(state));
         let mut result = [0; WARP];
         let mut inside = 0;
@@ -74,6 +74,8 @@ fn shuffle(inst: &Inst) -> Result<Effect, Unsupported> {
             inside |= Mask::from(is_inside) << lane;
             if state.active >> from & 1 != 0 {
                 result[lane] = values[from as usize];
+            } else if let Some(log) = env.log.as_deref_mut() {
+                log.push_absent(lane, from as usize);
             }
         }
         to.set(state, &result);

@@ -67,12 +67,14 @@ fn launch_on<T>(
             unstarted: Unstarted::new(&entry.launch),
             constants: Arc::new(banks),
             max_local: 1024,
+            absolute_local: 0,
         },
         program,
         max_instructions: limit,
         deadline: None,
         records: false,
         observer: None,
+        skips_absent: false,
     };
     run(&entry, &machine)
 }

@@ -5,6 +5,7 @@
 //! groups of the simulator join at `BSYNC` and `WARPSYNC` only, so joining is synchronisation.
 
 use crate::lanes::{Mask, WARP, lanes_of};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A moment of a warp: its instructions so far.
@@ -17,22 +18,90 @@ pub(super) struct Clock {
     threads: Vec<Time>,
     /// The asynchronous copies that it has started.
     copies: Vec<Time>,
+    /// What of the first is before a fence between the proxies.
+    fenced: Vec<Time>,
+    /// What is known of the threads of other clusters, by the number of these.
+    foreign: Option<Arc<Foreign>>,
+}
+
+/// Clocks of clusters by number; those have none of others.
+pub(super) type Foreign = BTreeMap<u64, Arc<Clock>>;
+
+/// Adds what `more` knows.
+pub(super) fn join_foreign(known: &mut Foreign, more: &Foreign) {
+    for (number, clock) in more {
+        match known.get_mut(number) {
+            Some(of) if Arc::ptr_eq(of, clock) => {}
+            Some(of) => Arc::make_mut(of).join(clock),
+            None => drop(known.insert(*number, clock.clone())),
+        }
+    }
 }
 
 impl Clock {
     /// Knows nothing of `lanes` lanes.
     fn new(lanes: usize) -> Self {
-        Clock { threads: vec![0; lanes], copies: vec![0; lanes] }
+        Clock { threads: vec![0; lanes], copies: vec![0; lanes], fenced: vec![0; lanes], foreign: None }
     }
 
     /// Learns all that `other` knows.
     pub(super) fn join(&mut self, other: &Clock) {
-        for (mine, theirs) in [(&mut self.threads, &other.threads), (&mut self.copies, &other.copies)] {
+        let vectors =
+            [(&mut self.threads, &other.threads), (&mut self.copies, &other.copies), (&mut self.fenced, &other.fenced)];
+        for (mine, theirs) in vectors {
             if mine.len() < theirs.len() {
                 mine.resize(theirs.len(), 0);
             }
             mine.iter_mut().zip(theirs).for_each(|(mine, &theirs)| *mine = (*mine).max(theirs));
         }
+        if let Some(foreign) = &other.foreign {
+            self.learn_foreign(foreign);
+        }
+    }
+
+    /// Whether it knows all that `other` knows.
+    fn covers(&self, other: &Clock) -> bool {
+        let vectors = [(&self.threads, &other.threads), (&self.copies, &other.copies), (&self.fenced, &other.fenced)];
+        let known = |(mine, theirs): (&Vec<Time>, &Vec<Time>)| {
+            let mut pairs = theirs.iter().enumerate();
+            pairs.all(|(at, theirs)| mine.get(at).copied().unwrap_or(0) >= *theirs)
+        };
+        let same_foreign = match (&self.foreign, &other.foreign) {
+            (_, None) => true,
+            (Some(mine), Some(theirs)) => Arc::ptr_eq(mine, theirs),
+            (None, Some(_)) => false,
+        };
+        same_foreign && vectors.into_iter().all(known)
+    }
+
+    /// Learns what is known of other clusters.
+    pub(super) fn learn_foreign(&mut self, foreign: &Arc<Foreign>) {
+        match &mut self.foreign {
+            Some(known) if Arc::ptr_eq(known, foreign) => {}
+            Some(known) => join_foreign(Arc::make_mut(known), foreign),
+            None => self.foreign = Some(foreign.clone()),
+        }
+    }
+
+    /// What it knows of all clusters, of which its own has this number.
+    pub(super) fn of_all(&self, own: u64) -> Foreign {
+        let mut all = self.foreign.as_deref().cloned().unwrap_or_default();
+        let of_own = Clock { foreign: None, ..self.clone() };
+        join_foreign(&mut all, &Foreign::from([(own, Arc::new(of_own))]));
+        all
+    }
+
+    /// Whether what lane `lane` of another cluster did at `time` is known.
+    pub(super) fn knows_foreign(&self, cluster: u64, lane: usize, time: Time) -> bool {
+        self.foreign
+            .as_ref()
+            .and_then(|foreign| foreign.get(&cluster))
+            .is_some_and(|clock| clock.knows(lane, time, false))
+    }
+
+    /// Whether what lane `lane` of the cluster did at `time` is before a fence between the proxies.
+    pub(super) fn has_fenced(&self, lane: usize, time: Time) -> bool {
+        self.fenced.get(lane).is_some_and(|&fenced| fenced >= time)
     }
 
     /// Whether what lane `lane` of the cluster did at `time` is known.
@@ -115,7 +184,7 @@ impl WarpClock {
     /// The running strand learns all that `clock` knows.
     pub(super) fn learn(&mut self, clock: &Arc<Clock>) {
         let strand = self.strand_mut();
-        if !Arc::ptr_eq(&strand.clock, clock) {
+        if !Arc::ptr_eq(&strand.clock, clock) && !strand.clock.covers(clock) {
             Arc::make_mut(&mut strand.clock).join(clock);
         }
     }
@@ -155,6 +224,18 @@ impl WarpClock {
         self.strands.retain(|strand| strand.lanes != 0);
         self.strands.push(Strand { lanes: group, clock: Arc::new(clock), released });
         self.current = self.strands.len() - 1;
+    }
+
+    /// A fence between the proxies: the asynchronous one sees all that the running strand knows.
+    pub(super) fn fence_proxies(&mut self) {
+        let mut clock = self.snapshot();
+        clock.fenced.clone_from(&clock.threads);
+        self.strand_mut().clock = Arc::new(clock);
+    }
+
+    /// The running strand learns what is known of other clusters.
+    pub(super) fn learn_foreign(&mut self, foreign: &Arc<Foreign>) {
+        Arc::make_mut(&mut self.strand_mut().clock).learn_foreign(foreign);
     }
 
     /// Threads `lanes` wait at a barrier.

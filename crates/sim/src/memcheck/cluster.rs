@@ -3,13 +3,17 @@
 
 use super::clock::{Clock, Meeting, WarpClock};
 use super::findings::{Findings, moment_site, site, verb};
-use super::global::GlobalShadow;
+use super::global::{GlobalShadow, global_place};
+use super::global_race::GlobalEntry;
+use super::kinds::{is_bulk, is_mbarrier, is_strong, mbarrier_at, outstanding, reads_by_async_proxy, words_of};
+use super::phases::Phases;
 use super::places::Lies;
 use super::race::{Cell, Entry, Touch};
 use super::report::{Finding, FindingKind};
 use super::shadow::{LocalShadow, Written};
 use super::subject::Subject;
-use crate::access::{Access, in_cluster};
+use super::sync::SyncShadow;
+use crate::access::{Access, PhaseKind, in_cluster};
 use crate::flow::Flow;
 use crate::instruction::INSTRUCTION;
 use crate::lanes::{Mask, WARP, lanes_of};
@@ -17,7 +21,7 @@ use crate::observer::Moment;
 use crate::operand::{Src, operand};
 use crate::space::STACK_TOP;
 use oriole_device::{Access as AccessKind, Launch, Space};
-use oriole_isa::{AtomOp, Field, Inst, Opcode, Role, Value};
+use oriole_isa::{AtomOp, Field, Inst, Opcode, Role};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -40,15 +44,16 @@ pub(super) fn number_of(launch: &Launch, block: [u32; 3]) -> u64 {
 
 /// What is known of a cluster.
 pub(super) struct ClusterShadow {
+    /// Its number.
+    number: u64,
     warps_per_block: usize,
     warps: Vec<WarpClock>,
     /// By rank of the block.
     blocks: Vec<BlockShadow>,
     meetings: HashMap<Meeting, Arc<Clock>>,
-    /// What atomics have handed on at an address: whether it is of shared memory, of which block, and where.
-    handed_on: HashMap<(bool, usize, u64), Arc<Clock>>,
-    /// Bulk copies that have been started.
-    bulk: Clock,
+    /// What atomics have handed on at an address in shared memory: of which block, and where.
+    handed_on: HashMap<(usize, u64), Arc<Clock>>,
+    phases: Phases,
     /// Loads that start a compare-and-swap loop, and others, by code address.
     cas_loops: HashMap<u64, bool>,
     /// Warps that have not exited.
@@ -59,27 +64,30 @@ struct BlockShadow {
     cells: Vec<Cell>,
     written: Written,
     local: LocalShadow,
+    sync: SyncShadow,
 }
 
 impl ClusterShadow {
     /// A cluster at its start.
-    pub(super) fn new(subject: &Subject<'_>) -> Self {
+    pub(super) fn new(number: u64, subject: &Subject<'_>) -> Self {
         let blocks = subject.launch.cluster.iter().map(|&size| size.max(1) as usize).product::<usize>();
         let warps_per_block = (subject.launch.threads() as usize).div_ceil(WARP);
         let warps = blocks * warps_per_block;
-        let cells = if subject.checks.race { subject.shared_size.div_ceil(4) as usize } else { 0 };
+        let cells = if subject.checks.orders() { subject.shared_size.div_ceil(4) as usize } else { 0 };
         let block = |_| BlockShadow {
             cells: vec![Cell::default(); cells],
             written: Written::new(subject.shared_size),
             local: LocalShadow::default(),
+            sync: SyncShadow::default(),
         };
         ClusterShadow {
+            number,
             warps_per_block,
             warps: (0..warps).map(|warp| WarpClock::new(warp, warps)).collect(),
             blocks: (0..blocks).map(block).collect(),
             meetings: HashMap::new(),
             handed_on: HashMap::new(),
-            bulk: Clock::default(),
+            phases: Phases::default(),
             cas_loops: HashMap::new(),
             alive: warps,
         }
@@ -105,28 +113,29 @@ impl ClusterShadow {
         if number >= self.warps.len() || rank >= self.blocks.len() {
             return;
         }
-        if subject.checks.race {
+        if subject.checks.sync {
+            self.blocks[rank].sync.executed(moment, subject, findings);
+        }
+        if subject.checks.orders() {
             for meeting in self.warps[number].advance(moment.issued.group) {
                 if let Some(clock) = self.meetings.get(&meeting) {
                     self.warps[number].learn(clock);
                 }
             }
-            self.synchronise(number, rank, moment, accesses);
+            self.synchronise(number, rank, moment, accesses, global);
         }
         for access in accesses {
             match access.space {
-                Space::Global => global.access(access, moment, subject, findings),
+                Space::Global => {
+                    if subject.checks.race && !global.is_stray(access, subject) {
+                        self.global(access, number, moment, subject, global, findings);
+                    }
+                    global.access(access, moment, subject, findings);
+                }
                 Space::Shared => self.shared(access, number, rank, moment, subject, findings),
                 Space::Local => self.local(access, rank, moment, subject, findings),
                 _ => {}
             }
-        }
-        if subject.checks.race
-            && let Some(inst) = &moment.issued.op.inst
-            && is_bulk(inst.opcode)
-        {
-            let copies = self.warps[number].copies_of(moment.issued.active);
-            self.bulk.join(&copies);
         }
         if matches!(moment.flow(), Some(Flow::Exit(_))) && moment.threads.alive == 0 {
             self.alive -= 1;
@@ -134,11 +143,19 @@ impl ClusterShadow {
     }
 
     /// What the instruction does to the order of things.
-    fn synchronise(&mut self, number: usize, rank: usize, moment: &Moment<'_>, accesses: &[Access]) {
+    fn synchronise(
+        &mut self,
+        number: usize,
+        rank: usize,
+        moment: &Moment<'_>,
+        accesses: &[Access],
+        global: &mut GlobalShadow,
+    ) {
         let active = moment.issued.active;
         if active == 0 {
             return;
         }
+        self.change_phases(number, rank, moment);
         if let Some(Flow::Barrier { id, wait, .. }) = moment.flow() {
             let id = id.scalar(moment.state) as u8 & 15;
             return self.meet(number, active, (rank, id, moment.barriers.generation(id)), *wait);
@@ -159,10 +176,12 @@ impl ClusterShadow {
             Opcode::MEMBAR => warp.strand_mut().released = Some(Arc::new(warp.snapshot())),
             Opcode::LDGDEPBAR => warp.commit(active),
             Opcode::DEPBAR => warp.copies_arrive(active, outstanding(inst)),
-            opcode => {
-                let is_mbarrier = is_mbarrier(opcode);
-                for access in accesses.iter().filter(|access| is_mbarrier || access.kind == AccessKind::Atomic) {
-                    self.hand_on(number, rank, opcode, access);
+            Opcode::FENCE => warp.fence_proxies(),
+            opcode if is_mbarrier(opcode) => {}
+            _ => {
+                let is_atomic = |access: &&Access| access.kind == AccessKind::Atomic || is_strong(inst, access.space);
+                for access in accesses.iter().filter(is_atomic) {
+                    self.hand_on(number, rank, access, global);
                 }
             }
         }
@@ -181,43 +200,135 @@ impl ClusterShadow {
         }
     }
 
-    /// An atomic hands on what its thread knew at its last fence, an operation on an mbarrier all that it knows; both
-    /// learn what was handed on there before.
-    fn hand_on(&mut self, number: usize, own: usize, opcode: Opcode, access: &Access) {
-        let is_mbarrier = is_mbarrier(opcode);
+    /// What the instruction does to phases of mbarriers, and what its threads learn of them.
+    fn change_phases(&mut self, number: usize, rank: usize, moment: &Moment<'_>) {
+        self.old_mbarriers(number, rank, moment);
         let warp = &mut self.warps[number];
-        let given = match is_mbarrier {
-            true => {
-                let mut known = warp.snapshot();
-                known.join(&self.bulk);
-                if opcode == Opcode::ARRIVES {
-                    known.join(&warp.copies_of(access.lanes));
+        let copies = |warp: &WarpClock| warp.copies_of(moment.issued.active);
+        let opcode = moment.issued.op.inst.as_ref().map(|inst| inst.opcode);
+        for event in moment.log.phase_events() {
+            let place = in_cluster(event.address, rank);
+            match event.kind {
+                PhaseKind::Start => self.phases.start(place, event.phase),
+                PhaseKind::Copy => self.phases.gather(place, event.phase, &copies(warp)),
+                PhaseKind::Arrive => {
+                    let mut known = warp.snapshot();
+                    if opcode == Some(Opcode::ARRIVES) {
+                        known.join(&copies(warp));
+                    }
+                    self.phases.gather(place, event.phase, &known);
                 }
-                Some(Arc::new(known))
+                PhaseKind::Over => {
+                    if let Some(clock) = self.phases.over(place, event.phase) {
+                        warp.learn(&clock);
+                    }
+                }
             }
-            false => warp.strand().released.clone(),
+        }
+    }
+
+    /// Before sm_90 an mbarrier is a word that atomics of its own kind arrive at, and that loads wait at.
+    fn old_mbarriers(&mut self, number: usize, rank: usize, moment: &Moment<'_>) {
+        let Some(inst) = moment.issued.op.inst.as_ref().filter(|_| moment.log.phase_events().is_empty()) else {
+            return;
         };
+        let arrives = inst.opcode == Opcode::ARRIVES
+            || inst.opcode == Opcode::ATOMS && inst.get(Field::ATOM_OP) == AtomOp::ARRIVE;
+        if !arrives && inst.opcode != Opcode::LDS {
+            return;
+        }
+        for access in moment.log.accesses() {
+            let mut last = None;
+            for lane in lanes_of(access.lanes) {
+                let place = mbarrier_at(access.addresses[lane], rank);
+                if last.replace(place) == Some(place) {
+                    continue;
+                }
+                let warp = &mut self.warps[number];
+                if arrives {
+                    let mut known = warp.snapshot();
+                    known.join(&warp.copies_of(access.lanes));
+                    self.phases.gather(place, false, &known);
+                } else if let Some(clock) = self.phases.all(place) {
+                    warp.learn(&clock);
+                }
+            }
+        }
+    }
+
+    /// An atomic hands on what its thread knew at its last fence, and learns what was handed on there before.
+    fn hand_on(&mut self, number: usize, own: usize, access: &Access, global: &mut GlobalShadow) {
         for lane in lanes_of(access.lanes) {
-            let (rank, address) = match access.space {
-                Space::Shared => in_cluster(access.addresses[lane], own),
-                _ => (0, access.addresses[lane]),
-            };
-            let key = (access.space == Space::Shared, rank, address & !3);
-            match (self.handed_on.get_mut(&key), &given) {
-                (Some(clock), _) => {
+            let warp = &mut self.warps[number];
+            if access.space != Space::Shared {
+                global.races.hand_on(access.addresses[lane] & !3, self.number, warp);
+                continue;
+            }
+            let (rank, address) = in_cluster(access.addresses[lane], own);
+            let given = warp.strand().released.clone();
+            match (self.handed_on.get_mut(&(rank, address & !3)), given) {
+                (Some(clock), given) => {
                     let learnt = clock.clone();
                     if let Some(given) = &given {
                         Arc::make_mut(clock).join(given);
                     }
-                    self.warps[number].learn(&learnt);
+                    warp.learn(&learnt);
                 }
-                (None, Some(given)) => drop(self.handed_on.insert(key, given.clone())),
+                (None, Some(given)) => drop(self.handed_on.insert((rank, address & !3), given)),
                 (None, None) => {}
             }
         }
-        if is_mbarrier {
-            let bulk = Arc::new(self.bulk.clone());
-            self.warps[number].learn(&bulk);
+    }
+
+    /// Looks for races of an access to global memory.
+    fn global(
+        &mut self,
+        access: &Access,
+        number: usize,
+        moment: &Moment<'_>,
+        subject: &Subject<'_>,
+        global: &mut GlobalShadow,
+        findings: &mut Findings,
+    ) {
+        let Some(inst) = &moment.issued.op.inst else { return };
+        let is_strong = access.kind == AccessKind::Atomic
+            || is_strong(inst, Space::Global)
+            || access.kind == AccessKind::Read && self.starts_cas_loop(moment, subject);
+        let kind = access.kind;
+        if kind == AccessKind::Write {
+            collisions(access, moment, subject, findings);
+        }
+        let warp = &self.warps[number];
+        for lane in lanes_of(access.lanes) {
+            let address = access.addresses[lane];
+            for (word, bytes) in words_of(address, access.bytes) {
+                let entry = GlobalEntry {
+                    cluster: self.number,
+                    warp: number as u16,
+                    bytes,
+                    kind,
+                    is_strong,
+                    lanes: 1 << lane,
+                    time: warp.time,
+                    pc: moment.issued.pc,
+                };
+                let mut value = [0; 4];
+                subject.memory.read_into(4 * word, &mut value);
+                let Some(old) = global.races.touch(word, entry, u32::from_le_bytes(value), warp) else { continue };
+                findings.add(FindingKind::Race, entry.pc, old.pc, || {
+                    let other = usize::from(old.warp) * WARP + old.lanes.trailing_zeros() as usize % WARP;
+                    let per_block = self.warps_per_block * WARP;
+                    let block = subject.launch.block_of_cluster(old.cluster, (other / per_block) as u64);
+                    let block = subject.launch.block_at(block);
+                    Finding {
+                        kind: FindingKind::Race,
+                        place: global_place(subject, 4 * word),
+                        earlier: Some(site(old.pc, verb(old.kind), block, (other % per_block) as u32, subject)),
+                        later: moment_site(moment, lane, verb(kind), subject),
+                        times: 0,
+                    }
+                });
+            }
         }
     }
 
@@ -255,16 +366,13 @@ impl ClusterShadow {
             {
                 single(FindingKind::OutsideVariable, format!("shared {address:#x}, {near}"));
             }
-            if subject.checks.race {
+            if subject.checks.orders() {
                 let by = By { number, lane, is_mbarrier, is_own: rank == own };
                 self.race(access, rank, address, &by, moment, subject, findings);
             }
         }
-        if subject.checks.race
-            && access.kind == AccessKind::Write
-            && let Some(inst) = &moment.issued.op.inst
-        {
-            collisions(access, inst, moment, subject, findings);
+        if subject.checks.race && access.kind == AccessKind::Write {
+            collisions(access, moment, subject, findings);
         }
     }
 
@@ -283,20 +391,30 @@ impl ClusterShadow {
         let opcode = moment.issued.op.inst.as_ref().map(|inst| inst.opcode);
         let is_copy = access.kind == AccessKind::Write
             && opcode.is_some_and(|opcode| opcode == Opcode::LDGSTS || is_bulk(opcode));
-        let is_atomic = by.is_mbarrier || access.kind == AccessKind::Read && self.starts_cas_loop(moment, subject);
-        let kind = if is_atomic { AccessKind::Atomic } else { access.kind };
+        // An mbarrier that is made or ends is not yet or no longer one to others.
+        let is_wait = opcode == Some(Opcode::LDS) && self.phases.has(mbarrier_at(address, rank));
+        let is_use = is_wait || by.is_mbarrier && access.kind != AccessKind::Write && opcode != Some(Opcode::SYNCSU);
+        let is_atomic = is_use || access.kind == AccessKind::Read && self.starts_cas_loop(moment, subject);
+        let kind = match by.is_mbarrier {
+            _ if is_atomic => AccessKind::Atomic,
+            true => AccessKind::Write,
+            false => access.kind,
+        };
+        let is_async = access.kind == AccessKind::Read && opcode.is_some_and(reads_by_async_proxy);
         let warp = &self.warps[by.number];
-        let end = address + u64::from(access.bytes);
-        for word in address / 4..end.div_ceil(4) {
+        for (word, bytes) in words_of(address, access.bytes) {
             let Some(cell) = self.blocks[rank].cells.get_mut(word as usize) else { continue };
-            let first = address.saturating_sub(4 * word).min(4);
-            let last = (end - 4 * word).min(4);
-            let bytes = ((1u16 << last) - (1 << first)) as u8;
+            let unfenced = if is_async && subject.checks.sync { cell.unfenced(bytes, warp) } else { None };
             let (time, pc) = (warp.time, moment.issued.pc);
             let entry = Entry { warp: by.number as u16, bytes, kind, is_copy, lanes: 1 << by.lane, time, pc };
             let value = by.is_own.then(|| moment.shared.get(word as usize).copied()).flatten();
-            let Some(old) = cell.touch(&Touch { entry, value }, warp) else { continue };
-            findings.add(FindingKind::Race, pc, old.pc, || {
+            let race = cell.touch(&Touch { entry, value }, warp).filter(|_| subject.checks.race);
+            let Some((kind_found, old)) =
+                race.map(|old| (FindingKind::Race, old)).or(unfenced.map(|old| (FindingKind::MissingFence, old)))
+            else {
+                continue;
+            };
+            findings.add(kind_found, pc, old.pc, || {
                 let other = usize::from(old.warp) * WARP + old.lanes.trailing_zeros() as usize % WARP;
                 let per_block = self.warps_per_block * WARP;
                 let same = moment.state.identity.ctaid;
@@ -304,7 +422,7 @@ impl ClusterShadow {
                 let thread = (other % per_block) as u32;
                 let what = if old.is_copy { "copy" } else { verb(old.kind) };
                 Finding {
-                    kind: FindingKind::Race,
+                    kind: kind_found,
                     place: shared_place(subject, 4 * word),
                     earlier: Some(site(old.pc, what, block, thread, subject)),
                     later: moment_site(moment, by.lane, if is_copy { "copy" } else { verb(kind) }, subject),
@@ -319,13 +437,15 @@ impl ClusterShadow {
     fn starts_cas_loop(&mut self, moment: &Moment<'_>, subject: &Subject<'_>) -> bool {
         let pc = moment.issued.pc;
         *self.cas_loops.entry(pc).or_insert_with(|| {
-            let Some(load) = subject.program.inst(pc).filter(|inst| inst.opcode == Opcode::LDS) else { return false };
+            let is_load = |inst: &&Inst| matches!(inst.opcode, Opcode::LDS | Opcode::LDG | Opcode::LD);
+            let Some(load) = subject.program.inst(pc).filter(is_load) else { return false };
             let same_address = |inst: &Inst| {
                 [Role::Base, Role::Offset].iter().all(|&role| operand(inst, role).value == operand(load, role).value)
             };
             let is_swap = |inst: &Inst| {
                 let op = inst.get(Field::ATOM_OP);
-                inst.opcode == Opcode::ATOMS && matches!(op, AtomOp::CAS | AtomOp::CAST | AtomOp::CAST_TRY)
+                matches!(inst.opcode, Opcode::ATOMS | Opcode::ATOMG | Opcode::ATOM)
+                    && matches!(op, AtomOp::CAS | AtomOp::CAST | AtomOp::CAST_TRY)
             };
             let following = (1..=CAS_LOOP).filter_map(|n| subject.program.inst(pc + n * INSTRUCTION));
             following.into_iter().any(|inst| is_swap(inst) && same_address(inst))
@@ -360,7 +480,8 @@ impl ClusterShadow {
             }
             let stack = u64::from(state.lane(STACK_POINTER, lane));
             let end = address.saturating_add(access.bytes.into());
-            if subject.checks.bounds && (address < stack || end > u64::from(STACK_TOP)) {
+            let is_absolute = end <= u64::from(subject.absolute_local);
+            if subject.checks.bounds && !is_absolute && (address < stack || end > u64::from(STACK_TOP)) {
                 let place = format!("local {address:#x}; the stack is from {stack:#x} to {STACK_TOP:#x}");
                 single(FindingKind::OutsideFrame, place);
             }
@@ -379,9 +500,10 @@ struct By {
 }
 
 /// Lanes of one store that write different values to one address.
-fn collisions(access: &Access, inst: &Inst, moment: &Moment<'_>, subject: &Subject<'_>, findings: &mut Findings) {
+fn collisions(access: &Access, moment: &Moment<'_>, subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(inst) = &moment.issued.op.inst else { return };
     let Some(data) = Src::of(inst, Role::Data).register() else { return };
-    if !matches!(inst.opcode, Opcode::STS | Opcode::ST) {
+    if !matches!(inst.opcode, Opcode::STS | Opcode::ST | Opcode::STG) || is_strong(inst, access.space) {
         return;
     }
     let state = &moment.state;
@@ -398,7 +520,10 @@ fn collisions(access: &Access, inst: &Inst, moment: &Moment<'_>, subject: &Subje
             let pc = moment.issued.pc;
             findings.add(FindingKind::Race, pc, pc, || Finding {
                 kind: FindingKind::Race,
-                place: shared_place(subject, in_cluster(access.addresses[first], 0).1),
+                place: match access.space {
+                    Space::Shared => shared_place(subject, in_cluster(access.addresses[first], 0).1),
+                    _ => global_place(subject, access.addresses[first]),
+                },
                 earlier: Some(moment_site(moment, first, "write", subject)),
                 later: moment_site(moment, second, "write", subject),
                 times: 0,
@@ -413,22 +538,6 @@ fn block_of(subject: &Subject<'_>, block: [u32; 3], rank: usize) -> [u32; 3] {
     let (x, rest) = (rank as u32 % shape[0], rank as u32 / shape[0]);
     let within = [x, rest % shape[1], rest / shape[1]];
     std::array::from_fn(|axis| block[axis] / shape[axis] * shape[axis] + within[axis])
-}
-
-/// Groups of copies that `DEPBAR` leaves outstanding.
-fn outstanding(inst: &Inst) -> usize {
-    match operand(inst, Role::B).value {
-        Value::Imm(count) => count as usize,
-        _ => 0,
-    }
-}
-
-fn is_mbarrier(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::SYNCS | Opcode::SYNCSU | Opcode::SYNCSU_LD | Opcode::ARRIVES)
-}
-
-fn is_bulk(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UTMALDG | Opcode::UGETNEXTWORKID)
 }
 
 /// An address in shared memory with the name of what is there.

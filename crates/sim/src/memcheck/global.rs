@@ -1,6 +1,7 @@
 //! What the checks know of global memory: bytes without contents, and the blocks of the device heap.
 
 use super::findings::{Findings, moment_site};
+use super::global_race::GlobalRaces;
 use super::heap::{HeapBlock, HeapBlocks};
 use super::places::Lies;
 use super::report::{Finding, FindingKind};
@@ -17,6 +18,8 @@ use oriole_device::Access as AccessKind;
 pub(super) struct GlobalShadow {
     undefined: Undefined,
     heap: HeapBlocks,
+    /// Accesses of all clusters.
+    pub(super) races: GlobalRaces,
 }
 
 impl GlobalShadow {
@@ -37,6 +40,7 @@ impl GlobalShadow {
                 Some(size) => {
                     let made = (moment.issued.pc, moment_site(moment, event.lane, "malloc", subject));
                     self.heap.add(event.address, HeapBlock { size, is_freed: false, made });
+                    self.races.forget(event.address, size);
                     if subject.checks.init {
                         self.undefined.remove(event.address);
                         self.undefined.add(event.address, size);
@@ -60,7 +64,7 @@ impl GlobalShadow {
             if subject.checks.bounds {
                 self.bounds(access, lane, moment, subject, findings);
             }
-            if !subject.checks.init {
+            if !(subject.checks.init || subject.checks.global_init) {
                 continue;
             }
             if access.kind != AccessKind::Write
@@ -73,6 +77,18 @@ impl GlobalShadow {
                 self.undefined.write(address, access.bytes);
             }
         }
+    }
+
+    /// Whether the access is to the device heap, and to no block of it: that is another mistake than a race.
+    pub(super) fn is_stray(&self, access: &Access, subject: &Subject<'_>) -> bool {
+        let Some((base, size)) = subject.heap else { return false };
+        let is_outside = |lane: usize| {
+            let (address, end) = (access.addresses[lane], access.addresses[lane].saturating_add(access.bytes.into()));
+            let block = self.heap.before(address);
+            let inside = block.is_some_and(|(start, block)| end <= start + block.size && !block.is_freed);
+            address >= base && address - base < size && !inside
+        };
+        lanes_of(access.lanes).any(is_outside)
     }
 
     fn bounds(
@@ -126,7 +142,7 @@ impl GlobalShadow {
 }
 
 /// A global address with the name of what is there.
-fn global_place(subject: &Subject<'_>, address: u64) -> String {
+pub(super) fn global_place(subject: &Subject<'_>, address: u64) -> String {
     if let Lies::Inside(name) = subject.global.locate(address, 1) {
         return format!("global {address:#x}, {name}");
     }

@@ -1,5 +1,5 @@
-//! Checks of memory while a kernel runs: races in shared memory, reads of what was never written, accesses outside
-//! of variables, frames and heap blocks. The rules are in docs/memcheck.md.
+//! Checks of memory while a kernel runs: races, reads of what was never written, accesses outside of variables, frames and heap
+//! blocks, synchronisation that is used wrongly. The rules are in docs/memcheck.md.
 //!
 //! [`Checker`] is shown every instruction that goes to memory or moves threads, after it has been executed.
 //! Blocks run on one host thread then, so that what is found does not depend on the host.
@@ -8,12 +8,16 @@ mod clock;
 mod cluster;
 mod findings;
 mod global;
+mod global_race;
 mod heap;
+mod kinds;
+mod phases;
 mod places;
 mod race;
 mod report;
 mod shadow;
 mod subject;
+mod sync;
 
 pub(crate) use places::Variables;
 pub use report::{CheckReport, Finding, FindingKind, Site};
@@ -21,7 +25,7 @@ pub use subject::Checks;
 pub(crate) use subject::Subject;
 
 use crate::instruction::Action;
-use crate::observer::{Moment, Observer};
+use crate::observer::{Moment, Observer, Waiting};
 use cluster::ClusterShadow;
 use findings::Findings;
 use global::GlobalShadow;
@@ -44,7 +48,8 @@ struct Known {
 impl<'a> Checker<'a> {
     /// Nothing has run.
     pub(crate) fn new(subject: Subject<'a>) -> Self {
-        let global = GlobalShadow::new(subject.undefined);
+        let undefined = if subject.checks.global_init { subject.undefined } else { &[] };
+        let global = GlobalShadow::new(undefined);
         let known = Known { clusters: HashMap::new(), global, findings: Findings::default() };
         Checker { subject, state: Mutex::new(known) }
     }
@@ -68,10 +73,17 @@ impl Observer for Checker<'_> {
         let Known { clusters, global, findings } = &mut *known;
         global.heap_events(moment.log.heap_events(), moment, &self.subject);
         let number = cluster::number_of(self.subject.launch, moment.state.identity.ctaid);
-        let cluster = clusters.entry(number).or_insert_with(|| ClusterShadow::new(&self.subject));
+        let cluster = clusters.entry(number).or_insert_with(|| ClusterShadow::new(number, &self.subject));
         cluster.executed(moment, &self.subject, global, findings);
         if cluster.is_finished() {
             clusters.remove(&number);
+        }
+    }
+
+    fn stuck(&self, waiting: &[Waiting]) {
+        if self.subject.checks.sync {
+            let mut known = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            sync::stuck(waiting, &self.subject, &mut known.findings);
         }
     }
 }

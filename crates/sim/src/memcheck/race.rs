@@ -57,7 +57,8 @@ impl Cell {
             (AccessKind::Read, AccessKind::Read) | (AccessKind::Atomic, AccessKind::Atomic) => {
                 old.bytes & !new.bytes != 0 || !is_before(old, &new, warp)
             }
-            (_, AccessKind::Read) => true,
+            // An atomic tells those that come after it nothing of a write before it.
+            (_, AccessKind::Read) | (AccessKind::Write, AccessKind::Atomic) => true,
             _ => {
                 old.bytes &= !new.bytes;
                 old.bytes != 0
@@ -68,6 +69,18 @@ impl Cell {
             self.value = value;
         }
         with
+    }
+
+    /// A plain write of these bytes that comes before the running strand of `warp`, but before no fence between the proxies
+    /// that does.
+    pub(super) fn unfenced(&self, bytes: u8, warp: &WarpClock) -> Option<Entry> {
+        let clock = &warp.strand().clock;
+        let fenced = |old: &Entry| {
+            let lane = old.lanes.trailing_zeros() as usize % WARP;
+            clock.has_fenced(usize::from(old.warp) * WARP + lane, old.time)
+        };
+        let is_plain = |old: &&Entry| old.kind == AccessKind::Write && !old.is_copy && old.bytes & bytes != 0;
+        self.entries.iter().filter(is_plain).find(|old| !fenced(old)).copied()
     }
 
     fn races(&self, old: &Entry, touch: &Touch, warp: &WarpClock) -> bool {

@@ -6,7 +6,7 @@ use std::fmt;
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingKind {
-    /// Two threads access the same shared memory without synchronisation, one of them writing.
+    /// Two threads access the same memory without synchronisation, one of them writing.
     Race,
     /// Bytes are read that nobody has written.
     Uninitialised,
@@ -20,25 +20,67 @@ pub enum FindingKind {
     UseAfterFree,
     /// Memory of the device heap that was never given back; no error, since another kernel may do it.
     Leak,
+    /// Threads of one warp come to a barrier of the block at different instructions.
+    DivergentBarrier,
+    /// The same where the code does not tell whether the barrier may be used so: from sm_90 on `barrier.sync` without `.aligned`
+    /// and `bar.sync` are one instruction.
+    PartedBarrier,
+    /// A barrier has a number of threads that it cannot have.
+    BarrierCount,
+    /// A thread is not in its own mask.
+    WrongMask,
+    /// A shuffle reads the value of a lane that does not execute it.
+    AbsentLane,
+    /// A mask names threads that wait elsewhere.
+    WaitsElsewhere,
+    /// An asynchronous copy reads what was written without a fence between the proxies.
+    MissingFence,
 }
+
+/// Short name and what mends it.
+const NAMES: [(FindingKind, &str, &str); 14] = [
+    (FindingKind::Race, "race", "a barrier, or a fence and an atomic, between the two accesses"),
+    (FindingKind::Uninitialised, "uninitialised", "a write before the read"),
+    (FindingKind::OutsideVariable, "outside-variable", "an index below the variable's size"),
+    (FindingKind::OutsideFrame, "outside-frame", "an index below the array's size"),
+    (FindingKind::OutsideHeapBlock, "outside-heap-block", "an index below the size that malloc was asked for"),
+    (FindingKind::UseAfterFree, "use-after-free", "free behind the last access"),
+    (FindingKind::Leak, "leak", "free"),
+    (
+        FindingKind::DivergentBarrier,
+        "divergent-barrier",
+        "one barrier where the paths join, or barrier.sync without .aligned",
+    ),
+    (FindingKind::PartedBarrier, "parted-barrier", "one barrier where the paths join, if this is bar.sync"),
+    (FindingKind::BarrierCount, "barrier-count", "a multiple of 32 that is no more than the block's threads"),
+    (FindingKind::WrongMask, "wrong-mask", "a mask that names the thread itself"),
+    (
+        FindingKind::AbsentLane,
+        "absent-lane",
+        "a source lane that executes the shuffle: exit behind it, or a smaller mask and segment",
+    ),
+    (FindingKind::WaitsElsewhere, "waits-elsewhere", "a mask of the threads that come to the instruction"),
+    (FindingKind::MissingFence, "missing-fence", "fence.proxy.async between the write and the copy"),
+];
 
 impl FindingKind {
     /// A short name, for machines.
     pub fn name(self) -> &'static str {
-        match self {
-            FindingKind::Race => "race",
-            FindingKind::Uninitialised => "uninitialised",
-            FindingKind::OutsideVariable => "outside-variable",
-            FindingKind::OutsideFrame => "outside-frame",
-            FindingKind::OutsideHeapBlock => "outside-heap-block",
-            FindingKind::UseAfterFree => "use-after-free",
-            FindingKind::Leak => "leak",
-        }
+        self.row().map_or("", |row| row.1)
+    }
+
+    /// What mends it.
+    pub fn remedy(self) -> &'static str {
+        self.row().map_or("", |row| row.2)
+    }
+
+    fn row(self) -> Option<&'static (FindingKind, &'static str, &'static str)> {
+        NAMES.iter().find(|row| row.0 == self)
     }
 
     /// Whether the program is wrong.
     pub fn is_error(self) -> bool {
-        self != FindingKind::Leak
+        !matches!(self, FindingKind::Leak | FindingKind::PartedBarrier)
     }
 }
 
@@ -51,7 +93,7 @@ pub struct Site {
     pub function: String,
     /// The instruction.
     pub instruction: String,
-    /// What it does to the memory: read, write, atomic, copy.
+    /// What it does: read, write, atomic, copy; wait, arrive, exit and others of threads that synchronise.
     pub access: &'static str,
     /// The block.
     pub block: [u32; 3],
@@ -66,7 +108,7 @@ pub struct Site {
 pub struct Finding {
     /// What is wrong.
     pub kind: FindingKind,
-    /// The memory: address, and variable or allocation with offset.
+    /// The memory: address, and variable or allocation with offset; else what is wrong.
     pub place: String,
     /// The earlier access, where two belong to it.
     pub earlier: Option<Site>,
@@ -112,6 +154,6 @@ impl fmt::Display for Finding {
         if self.times > 1 {
             writeln!(f, "    {} times", self.times)?;
         }
-        Ok(())
+        writeln!(f, "    mended by: {}", self.kind.remedy())
     }
 }

@@ -8,12 +8,23 @@ use std::ops::Range;
 /// What to check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// Races in shared memory.
+    /// Races in shared and global memory.
     pub race: bool,
-    /// Reads of bytes that were never written.
+    /// Reads of bytes of shared and local memory and of the device heap that were never written.
     pub init: bool,
+    /// The same of global memory: of the parts that the caller says have no contents.
+    pub global_init: bool,
+    /// Synchronisation: barriers, masks, exchanges, fences between proxies.
+    pub sync: bool,
     /// Accesses outside of variables, frames and heap blocks.
     pub bounds: bool,
+}
+
+impl Checks {
+    /// Whether what happens before what has to be known.
+    pub(crate) fn orders(self) -> bool {
+        self.race || self.sync
+    }
 }
 
 /// What a launch is, for the checks.
@@ -36,6 +47,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) book: Range<u64>,
     /// Bytes of shared memory of a block.
     pub(crate) shared_size: u64,
+    /// Bytes of local memory from address 0 on that a kernel without ABI has.
+    pub(crate) absolute_local: u32,
     /// Parts of global memory without contents: address and size.
     pub(crate) undefined: &'a [(u64, u64)],
     /// The device heap: address and size.

@@ -117,12 +117,14 @@ impl Bench {
                 unstarted: Unstarted::new(&entry.launch),
                 constants: Arc::new(banks),
                 max_local: 1024,
+                absolute_local: 0,
             },
             program: &program,
             max_instructions: 1 << 30,
             deadline: None,
             records: true,
             observer: None,
+            skips_absent: false,
         };
         let outcome = grid::run(&entry, &machine, 2);
         assert!(outcome.fault.is_none(), "{:?}", outcome.fault);

@@ -59,6 +59,7 @@ fn box_size(dimension: u8) -> Bits {
 /// `tensormap.replace.tile.field{.ss}.b1024.type [map]{, dimension}, value;`
 pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
+    cx.func.attributes_mut().replaces_tensor_map = true;
     let map = Map { address: address_of(cx, instruction, 0)?, instruction };
     if let Some((field, place)) = CONSTANTS.iter().find(|(word, _)| instruction.has(*word)) {
         return constant(cx, &map, *field, *place);

@@ -12,7 +12,7 @@ use crate::function::{FnLower, descriptor, ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{Base, D, Data, Data2, Offset, PD};
 use oriole_isa::{AtomOp, AtomType, Cmp, Field, MemSize, Opcode as Sass};
-use oriole_ori::{Block, Inst, Operand, RegType, VReg};
+use oriole_ori::{Block, Inst, InstFlags, InstId, Operand, RegType, VReg};
 use oriole_ptx::ast::{Instruction, Word};
 
 /// Lowers an operation that no instruction does.
@@ -88,7 +88,8 @@ fn narrow(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'
     let take = chosen(cx, upper, 0x4432, 0x4410)?;
     let put = chosen(cx, upper, 0x5410, 0x3254)?;
     let old = cx.temp_of(RegType::R)?;
-    load(cx, &atomic, old, false)?;
+    let read = load(cx, &atomic, old, false)?;
+    note_word_around(cx, read);
     let again = cx.new_block()?;
     let done = cx.new_block()?;
     cx.jump(again);
@@ -112,7 +113,8 @@ fn narrow(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'
     let whole = cx.temp()?;
     select(cx, whole, Operand::reg(old), put, new)?;
     let seen = cx.temp_of(RegType::R)?;
-    swap(cx, &atomic, seen, old, whole, false)?;
+    let swapped = swap(cx, &atomic, seen, old, whole, false)?;
+    note_word_around(cx, swapped);
     let lost = cx.temp_pred()?;
     ops::isetp(cx, lost, Cmp::NE, false, Operand::reg(seen), Operand::reg(old))?;
     ops::mov(cx, Operand::reg(old), Operand::reg(seen))?;
@@ -178,7 +180,7 @@ fn word_around<'i>(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'i>) -> Lowered<(At
 }
 
 /// Reads the value once, before the loop.
-fn load(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, to: VReg, wide: bool) -> Lowered {
+fn load(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, to: VReg, wide: bool) -> Lowered<InstId> {
     let opcode = match atomic.addr.target {
         Target::Shared => Sass::LDS,
         Target::Global => Sass::LDG,
@@ -193,12 +195,18 @@ fn load(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, to: VReg, wide: bool) -> 
         descriptor::describe(cx, &mut inst);
         inst.mods.set(Field::MEM, manner::strength(cx, atomic.scope));
     }
-    cx.emit_inst(inst)?;
-    Ok(())
+    cx.emit_inst(inst)
 }
 
 /// `seen` = memory; memory = `new` where it was `old`.
-fn swap(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, seen: VReg, old: VReg, new: Operand, wide: bool) -> Lowered {
+fn swap(
+    cx: &mut FnLower<'_, '_>,
+    atomic: &Atomic<'_>,
+    seen: VReg,
+    old: VReg,
+    new: Operand,
+    wide: bool,
+) -> Lowered<InstId> {
     let opcode = match atomic.addr.target {
         Target::Shared => Sass::ATOMS,
         Target::Global => Sass::ATOMG,
@@ -209,6 +217,10 @@ fn swap(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, seen: VReg, old: VReg, ne
     inst.set_role(D, Operand::reg(seen));
     inst.set_role(Data, Operand::reg(old));
     inst.set_role(Data2, new);
-    cx.emit_inst(inst)?;
-    Ok(())
+    cx.emit_inst(inst)
+}
+
+/// The access is to the word around what the program means.
+fn note_word_around(cx: &mut FnLower<'_, '_>, inst: InstId) {
+    cx.func.edit().update(inst, |inst| inst.flags |= InstFlags::WORD_AROUND);
 }
