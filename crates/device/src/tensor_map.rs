@@ -1,28 +1,37 @@
 //! Tensor maps: the 128 bytes that describe a tensor in global memory and the box of it that one tensor
 //! copy moves (`CUtensorMap`).
 //!
-//! The layout, where ptxas's code for `tensormap.replace` (13.0.88) shows it, and our choice elsewhere;
-//! bits of a word are counted from 0:
+//! The layout is the driver's: `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` of 580.159 on an H200 made these maps, each with
+//! one thing other than the first (`src/tensor_maps.tsv`), and ptxas's code for `tensormap.replace` (13.0.88) writes to the same
+//! places. Bits of a word are counted from 0:
 //!
-//! | byte | content | source |
-//! |---|---|---|
-//! | 0 | address of the tensor, 64 bits | ptxas |
-//! | 8 | bits 0–3: 1 tiled, 2 im2col | chosen |
-//! | 8 | bits 4–6: dimensions less one; 7–10: element type; 11–12: interleave; 13–14: swizzle; 15: fill | ptxas |
-//! | 8 | bit 16: the singles of element types 7 and 8 are TensorFloat-32 | ptxas |
-//! | 12, 16, 20, 24 | low words of the strides of dimensions 1 to 4, in 16 bytes | ptxas |
-//! | 28 | four times four bits: bits 32–35 of these strides | ptxas |
-//! | 32 … 48 | sizes of the five dimensions, less one | ptxas |
-//! | 52 | five times three bits: element strides less one | ptxas |
-//! | 52 | bits 24–31: size of the box in dimension 0 (im2col: channels per pixel), less one | ptxas (im2col chosen) |
-//! | 56 | tiled: sizes of the box in dimensions 1 to 4 less one, a byte each | ptxas |
-//! | 56 | im2col: corners of the pixel box, the lower ones in the low half, the upper ones in the high half; for 1, 2, 3 of them 16, 8, 5 bits each | chosen |
-//! | 60 | im2col: pixels per column less one, 16 bits | chosen |
+//! | byte | content |
+//! |---|---|
+//! | 0 | address of the tensor, 64 bits |
+//! | 8 | bits 0–3: 0 tiled, 1 im2col |
+//! | 8 | bits 4–6: dimensions less one; 7–10: element type; 11–12: interleave; 13–14: swizzle; 15: fill |
+//! | 8 | bit 16: the singles of element types 7 and 8 are TensorFloat-32; 17–18: promotion to lines of the second-level cache |
+//! | 12, 16, 20, 24 | low words of the strides of dimensions 1 to 4, in 16 bytes |
+//! | 28 | four times four bits: bits 32–35 of these strides |
+//! | 32 … 48 | sizes of the five dimensions, less one |
+//! | 52 | five times three bits: element strides less one |
+//! | 52 | bits 24–31: size of the box in dimension 0 (im2col: channels per pixel), less one |
+//! | 56 | tiled: sizes of the box in dimensions 1 to 4 less one, a byte each |
+//! | 56 | im2col: corners of the pixel box, the lower ones in the low half, the upper ones in the high half; for 1, 2, 3 of them 16, 8, 5 bits each |
+//! | 60 | im2col: pixels per column less one, 16 bits |
+//! | 64 | bytes that one copy moves |
+//! | 72 | bytes after which the swizzle comes again: eight rows of it; 16 without one |
 //!
 //! The rest is zero.
 
 /// Bytes of a tensor map.
 pub const BYTES: usize = 128;
+/// The kinds of maps.
+const TILED: u32 = 0;
+const IM2COL: u32 = 1;
+/// Rows of a swizzle's span until it comes again, and what stands in their place without a swizzle: the unit of 16 bytes.
+const SWIZZLED_ROWS: u32 = 8;
+const UNSWIZZLED: u32 = 16;
 /// Most dimensions of a tensor.
 pub const MAX_RANK: usize = 5;
 
@@ -237,6 +246,18 @@ impl TensorMap {
         self.rank.saturating_sub(2)
     }
 
+    /// Bytes that one copy moves: of a box every so manieth element in each dimension.
+    fn copied_bytes(&self) -> u64 {
+        let elements: u64 = match self.shape {
+            Shape::Tile(sizes) => {
+                let steps = self.element_strides[..self.rank].iter().enumerate();
+                steps.map(|(i, step)| u64::from(if i == 0 { sizes[i] } else { sizes[i].div_ceil(*step) })).product()
+            }
+            Shape::Im2col { channels, pixels, .. } => u64::from(channels) * u64::from(pixels),
+        };
+        elements * u64::from(self.element.bytes())
+    }
+
     /// Bytes of one row in shared memory: what a copy moves in dimension 0.
     pub fn row_bytes(&self) -> u32 {
         let elements = match self.shape {
@@ -308,7 +329,7 @@ impl TensorMap {
         let tensor_float = u32::from(number >= TENSOR_FLOATS);
         let element = if tensor_float != 0 { number - TENSOR_FLOATS + SINGLES } else { number };
         let swizzle = Swizzle::ALL.iter().position(|swizzle| *swizzle == self.swizzle).unwrap_or(0) as u32;
-        let kind = if matches!(self.shape, Shape::Tile(_)) { 1 } else { 2 };
+        let kind = if matches!(self.shape, Shape::Tile(_)) { TILED } else { IM2COL };
         let fill = u32::from(self.fill == Fill::Nan);
         words[2] = kind | (self.rank as u32 - 1) << 4 | element << 7 | swizzle << 13 | fill << 15 | tensor_float << 16;
         for (i, stride) in self.strides[..self.rank - 1].iter().enumerate() {
@@ -338,6 +359,8 @@ impl TensorMap {
                 words[15] = pixels - 1;
             }
         }
+        words[16] = self.copied_bytes() as u32;
+        words[18] = self.swizzle.span().map_or(UNSWIZZLED, |span| SWIZZLED_ROWS * span);
         let mut bytes = [0; BYTES];
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -371,12 +394,15 @@ impl TensorMap {
             true => (word(14) >> half << (32 - bits * (i + 1))) as i32 >> (32 - bits),
             false => 0,
         };
+        if word(18) == 0 {
+            return error("no tensor map: the bytes after which its swizzle comes again are 0");
+        }
         let shape = match head & 15 {
-            1 => Shape::Tile(std::array::from_fn(|i| match i {
+            TILED => Shape::Tile(std::array::from_fn(|i| match i {
                 0 => first,
                 _ => used(i, u64::from(byte(i - 1)), 1) as u32,
             })),
-            2 => Shape::Im2col {
+            IM2COL => Shape::Im2col {
                 lower: std::array::from_fn(|i| corner(i as u32, 0)),
                 upper: std::array::from_fn(|i| corner(i as u32, 16)),
                 channels: first,

@@ -57,7 +57,9 @@ fn tiled() -> TensorMap {
 fn fields_are_where_the_instructions_of_ptxas_put_them() {
     let map = tiled();
     let mut replaced = Replaced([0; BYTES / 4]);
-    replaced.merge(0x8, 0xf, 1);
+    // What no `tensormap.replace` writes: 32 by 8 by 1 floats are moved; eight rows of 128 bytes are a swizzle.
+    replaced.merge(0x40, u32::MAX, 32 * 8 * 4);
+    replaced.merge(0x48, u32::MAX, 8 * 128);
     replaced.global_address(map.address);
     replaced.merge(0x8, 0x70, 2 << 4);
     replaced.merge(0x8, 0x780, 7 << 7);
@@ -121,4 +123,59 @@ fn swizzles_exchange_units_inside_of_their_span() {
         assert_eq!(Swizzle::B64.apply(row * 128 + unit * 16), row * 128 + (unit ^ row & 3) * 16);
         assert_eq!(Swizzle::B32.apply(row * 128 + unit * 16), row * 128 + (unit ^ row & 1) * 16);
     }
+}
+
+fn numbers<T: std::str::FromStr>(text: &str) -> Vec<T> {
+    text.split(',').filter_map(|number| number.parse().ok()).collect()
+}
+
+fn filled<T: Copy, const N: usize>(values: &[T], rest: T) -> [T; N] {
+    std::array::from_fn(|i| values.get(i).copied().unwrap_or(rest))
+}
+
+/// The map that a row of the driver's describes.
+fn described(columns: &[&str]) -> TensorMap {
+    let dims: Vec<u64> = numbers(columns[1]);
+    let shape: Vec<&str> = columns[6].split(' ').collect();
+    let shape = match shape[..] {
+        ["box", sizes] => Shape::Tile(filled(&numbers(sizes), 1)),
+        ["im2col", lower, upper, channels, pixels] => Shape::Im2col {
+            lower: filled(&numbers(lower), 0),
+            upper: filled(&numbers(upper), 0),
+            channels: channels.parse().unwrap(),
+            pixels: pixels.parse().unwrap(),
+        },
+        _ => panic!("the shape {shape:?}"),
+    };
+    let is_named = |element: &&(&str, Element)| format!("{:?}", element.1) == columns[0];
+    let swizzle = Swizzle::ALL.into_iter().find(|swizzle| format!("{swizzle:?}") == columns[4]).unwrap();
+    TensorMap {
+        address: u64::from_str_radix(&columns[7][2..], 16).unwrap(),
+        element: ELEMENTS.iter().find(is_named).unwrap().1,
+        rank: dims.len(),
+        dims: filled(&dims, 1),
+        strides: filled(&numbers(columns[2]), 0),
+        shape,
+        element_strides: filled(&numbers(columns[3]), 1),
+        swizzle,
+        fill: if columns[5] == "Nan" { Fill::Nan } else { Fill::Zero },
+    }
+}
+
+#[test]
+fn maps_are_those_of_the_driver() {
+    let rows = include_str!("tensor_maps.tsv").lines().skip(3);
+    let mut count = 0;
+    for row in rows {
+        let columns: Vec<&str> = row.split('\t').collect();
+        let map = described(&columns);
+        let mut bytes = [0; BYTES];
+        for (at, byte) in bytes.iter_mut().enumerate().take(columns[8].len() / 2) {
+            *byte = u8::from_str_radix(&columns[8][2 * at..2 * at + 2], 16).unwrap();
+        }
+        assert_eq!(map.encode().unwrap(), bytes, "{row}");
+        assert_eq!(TensorMap::decode(&bytes).unwrap(), map, "{row}");
+        count += 1;
+    }
+    assert_eq!(count, 76, "the table has become another");
 }
