@@ -16,7 +16,7 @@ use orioleResult::*;
 const LATEST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_000 } else { 100 });
 
 /// The modules that are long where few are tried, and where many are.
-const LONG: [u32; 3] = [2_000, 10_000, 30_000];
+const LONG: [u32; 3] = [1_000, 4_000, 30_000];
 
 /// Never ends.
 const ENDLESS: &str = ".version 8.0\n.target sm_90\n.address_size 64
@@ -35,9 +35,7 @@ pub(crate) fn what_is_cancelled_at_any_moment_ends_soon() {
     let count = by_effort([100, 400, 4000]) / 10;
     for (name, module, options) in modules() {
         let compiler = Compiler::new(module);
-        let start = Instant::now();
-        assert_eq!(compiler.compile(options), ORIOLE_SUCCESS, "{name}: {}", compiler.error_log());
-        let whole = start.elapsed();
+        let whole = whole(&compiler, name, options);
         let handle = compiler.0.addr();
         let cancel = || orioleCompilerCancel(ptr::without_provenance_mut(handle));
         let late = moments(count).map(|part| {
@@ -69,9 +67,7 @@ pub(crate) fn compilations_end_when_their_time_is_over() {
     let count = by_effort([20, 100, 400]) / 10;
     for (name, module, options) in modules() {
         let compiler = Compiler::new(module);
-        let start = Instant::now();
-        assert_eq!(compiler.compile(options), ORIOLE_SUCCESS, "{name}: {}", compiler.error_log());
-        let whole = start.elapsed();
+        let whole = whole(&compiler, name, options);
         for part in moments(count) {
             let limit = Duration::from_millis(1 + whole.mul_f64(part).as_millis() as u64);
             assert_eq!(orioleCompilerSetTimeout(compiler.0, limit.as_millis() as u64), ORIOLE_SUCCESS);
@@ -83,6 +79,16 @@ pub(crate) fn compilations_end_when_their_time_is_over() {
             assert!(matches!(result, ORIOLE_SUCCESS | ORIOLE_ERROR_TIMEOUT), "{name}: {result:?}");
         }
     }
+}
+
+/// How long a compilation takes that nobody ends: the shorter of two, as the machine may have other things to do.
+fn whole(compiler: &Compiler, name: &str, options: &[&str]) -> Duration {
+    let took = [(); 2].map(|()| {
+        let start = Instant::now();
+        assert_eq!(compiler.compile(options), ORIOLE_SUCCESS, "{name}: {}", compiler.error_log());
+        start.elapsed()
+    });
+    took[0].min(took[1])
 }
 
 /// The option by which several threads work.
