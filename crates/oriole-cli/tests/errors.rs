@@ -130,14 +130,14 @@ fn inputs_that_have_no_end() {
         return;
     }
     let case = Case::new(kernel(""));
-    let no_end = ["/dev/zero", "no size", "1048576 bytes"];
+    let no_end = ["/dev/zero", "no size", "67108864 bytes"];
     let (buffer, output) = ("inout:/dev/zero:".to_owned() + &case.path("out"), case.path("out"));
-    case.run(&["--memory", "1M"], &["in:/dev/zero"], 1, &no_end);
-    case.run(&["--memory", "1M", "--engine", "ptx"], &["in:/dev/zero"], 1, &no_end);
-    case.run(&["--memory", "1M"], &[&buffer], 1, &no_end);
+    case.run(&["--memory", "64M"], &["in:/dev/zero"], 1, &no_end);
+    case.run(&["--memory", "64M", "--engine", "ptx"], &["in:/dev/zero"], 1, &no_end);
+    case.run(&["--memory", "64M"], &[&buffer], 1, &no_end);
     assert!(!Path::new(&output).exists());
     // What has an end is read to it.
-    case.run(&["--memory", "1M"], &["in:/dev/null"], 0, &[]);
+    case.run(&["--memory", "64M"], &["in:/dev/null"], 0, &[]);
 }
 
 #[test]
