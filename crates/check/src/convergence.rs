@@ -10,6 +10,7 @@ use crate::convergence_state::{BARRIERS, Held, State, threads};
 use crate::finding::{Finding, Kind};
 use crate::graph::{Block, BlockId, EdgeKind, End, Graph};
 use crate::program::{Condition, Line, LineId, Program};
+use oriole_checkpoint::checkpoint;
 use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +78,7 @@ impl Functions<'_> {
         let mut entry = BTreeMap::from([(start, State::default())]);
         let mut work = BTreeSet::from([start]);
         while let Some(at) = work.pop_first() {
+            checkpoint(16);
             let block = &self.graph.blocks[at as usize];
             let Some(state) = entry.get(&at).cloned() else { continue };
             let state = self.pass(block, state, &mut |_, _| {});
@@ -125,6 +127,7 @@ impl Functions<'_> {
     fn is_used_behind(&self, start: BlockId, barrier: usize) -> bool {
         let (mut seen, mut work) = (BTreeSet::from([start]), vec![start]);
         while let Some(at) = work.pop() {
+            checkpoint(16);
             let block = &self.graph.blocks[at as usize];
             let insts = (block.first..block.end).map(|line| &self.program.lines[line as usize].inst);
             match insts.filter(|inst| self::barrier(inst, Role::Bar) == Some(barrier)).map(|inst| inst.opcode).next() {

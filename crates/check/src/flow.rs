@@ -7,6 +7,7 @@ use crate::graph::{Block, BlockId, Edge, EdgeKind, End, Graph};
 use crate::program::{Condition, LineId, Program};
 use crate::state::{Event, OWN, State};
 use crate::step::{Lapse, Machine, tells_threads};
+use oriole_checkpoint::checkpoint;
 use oriole_isa::access::Register;
 use std::collections::BTreeSet;
 
@@ -57,6 +58,7 @@ impl Solver<'_> {
         let mut machine = Machine::new(self.program);
         let most = (self.program.lines.len() as u64 * WORK_PER_LINE).max(LEAST_WORK);
         while let Some(at) = self.queue.pop_first() {
+            checkpoint(16);
             let block = self.by_position[at as usize];
             let out = self.pass(block, &mut machine);
             self.leave(block, out);

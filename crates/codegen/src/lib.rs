@@ -10,6 +10,7 @@
 
 mod back_end;
 mod both;
+mod bounds;
 mod by_function;
 mod cold;
 mod edge_copies;

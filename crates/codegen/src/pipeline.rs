@@ -85,10 +85,12 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
 
 /// Compile PTX text while the caller looks on.
 pub fn compile_in(ptx: &str, options: &CompileOptions, session: &Session<'_>) -> Result<Compiled, CompileError> {
-    let mut watch = Watch::default();
-    let load = if options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
-    let ast = watch.time("parse", || load(ptx)).map_err(CompileError::Source)?;
-    compile_tree(Cow::Owned(ast), Some(ptx), options, session, watch)
+    session.watched(|| {
+        let mut watch = Watch::default();
+        let load = if options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
+        let ast = watch.time("parse", || load(ptx)).map_err(CompileError::Source)?;
+        compile_tree(Cow::Owned(ast), Some(ptx), options, session, watch)
+    })?
 }
 
 /// Compile a PTX module that was made without text, and passes [`oriole_ptx::check`]. Places in
@@ -106,7 +108,7 @@ pub fn compile_module_in(
     if options.debug != DebugInfo::None {
         return compile_in(&oriole_ptx::print(ast), options, session);
     }
-    compile_tree(Cow::Borrowed(ast), None, options, session, Watch::default())
+    session.watched(|| compile_tree(Cow::Borrowed(ast), None, options, session, Watch::default()))?
 }
 
 fn compile_tree(

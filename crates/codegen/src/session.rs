@@ -1,15 +1,17 @@
 //! What the caller of a compilation sees of it, and how it ends it early.
 
+use crate::bounds::Bounds;
 use crate::error::CompileError;
-use crate::growth::Growth;
+use oriole_checkpoint::{Ended, unwatched, watched};
 use oriole_isa::Arch;
 use oriole_opt::pipeline::Code;
 use oriole_opt::{PhaseError, Watcher};
 use oriole_ori::verify::verify;
 use oriole_ori::{Function, Module};
 use oriole_passes::{Changed, Pass, Tally};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// How much one compilation may do; no limit where a field is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub struct Limits {
     /// Time on the host from the start.
     pub time: Option<Duration>,
     /// Bytes by which the process may grow from the start on, on Linux. It is looked at now and then, so that it may be more for
-    /// some milliseconds, or as long as one pass takes; all threads of the process count.
+    /// some milliseconds; all threads of the process count.
     pub memory: Option<u64>,
 }
 
@@ -59,10 +61,7 @@ pub struct UserPass<'a> {
 pub struct Session<'a> {
     observer: Option<&'a Observer<'a>>,
     passes: Vec<UserPass<'a>>,
-    cancelled: Option<&'a AtomicBool>,
-    limits: Limits,
-    growth: Option<Growth>,
-    start: Instant,
+    bounds: Arc<Bounds>,
 }
 
 impl Default for Session<'_> {
@@ -74,9 +73,8 @@ impl Default for Session<'_> {
 
 impl<'a> Session<'a> {
     /// A compilation that begins now; it ends soon after `cancelled` becomes true.
-    pub fn new(observer: Option<&'a Observer<'a>>, cancelled: Option<&'a AtomicBool>, limits: Limits) -> Self {
-        let growth = limits.memory.map(Growth::new);
-        Session { observer, passes: Vec::new(), cancelled, limits, growth, start: Instant::now() }
+    pub fn new(observer: Option<&'a Observer<'a>>, cancelled: Option<Arc<AtomicBool>>, limits: Limits) -> Self {
+        Session { observer, passes: Vec::new(), bounds: Arc::new(Bounds::new(cancelled, limits)) }
     }
 
     /// The same with passes of the caller's own; several at one place run in this order.
@@ -89,26 +87,30 @@ impl<'a> Session<'a> {
     /// # Errors
     /// It was cancelled, its time is over, or the process has grown too much.
     pub fn poll(&self) -> Result<(), CompileError> {
-        if self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
-            return Err(CompileError::Cancelled);
+        self.bounds.poll()
+    }
+
+    /// Does a part of the compilation, which ends at the next checkpoint once it must not go on ([`oriole_checkpoint`]).
+    ///
+    /// # Errors
+    /// Why it was ended; see [`Session::poll`].
+    pub fn watched<T>(&self, work: impl FnOnce() -> T) -> Result<T, CompileError> {
+        if self.bounds.are_open() {
+            return Ok(work());
         }
-        if let Some(limit) = self.limits.time.filter(|limit| self.start.elapsed() >= *limit) {
-            return Err(CompileError::Time(limit));
-        }
-        match self.growth.as_ref().and_then(Growth::exceeded) {
-            Some(limit) => Err(CompileError::Memory(limit)),
-            None => Ok(()),
-        }
+        let bounds = self.bounds.clone();
+        watched(Arc::new(move || bounds.poll().is_err()), work)
+            .map_err(|Ended| self.poll().err().unwrap_or(CompileError::Cancelled))
     }
 
     pub(crate) fn check_functions(&self, ast: &oriole_ptx::ast::Module) -> Result<(), CompileError> {
-        let Some(limit) = self.limits.functions else { return Ok(()) };
+        let Some(limit) = self.bounds.limits.functions else { return Ok(()) };
         let count = ast.functions().filter(|function| function.body.is_some()).count();
         within("functions", count, limit)
     }
 
     pub(crate) fn check_instructions(&self, module: &Module) -> Result<(), CompileError> {
-        let Some(limit) = self.limits.instructions else { return Ok(()) };
+        let Some(limit) = self.bounds.limits.instructions else { return Ok(()) };
         within("instructions", module.functions.values().map(|func| func.iter_insts().count()).sum(), limit)
     }
 
@@ -121,7 +123,7 @@ impl<'a> Session<'a> {
         time: Option<Duration>,
     ) {
         if let Some(observer) = self.observer {
-            observer(&PassEvent { number, name, function, changed: changed == Changed::Yes, time });
+            unwatched(|| observer(&PassEvent { number, name, function, changed: changed == Changed::Yes, time }));
         }
     }
 }
@@ -136,7 +138,9 @@ impl Watcher for Session<'_> {
         for user in self.passes.iter().filter(|user| user.place == pass.name) {
             let wrong =
                 |reason: String| PhaseError::User { function: func.name().to_owned(), place: pass.name, reason };
-            if let Some(text) = (user.rewrite)(func.name(), &arch.to_string(), &func.to_string()).map_err(wrong)? {
+            let text = func.to_string();
+            let text = unwatched(|| (user.rewrite)(func.name(), &arch.to_string(), &text));
+            if let Some(text) = text.map_err(wrong)? {
                 *func = read_back(func, arch, &text).map_err(wrong)?;
                 changed = Changed::Yes;
             }

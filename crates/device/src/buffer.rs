@@ -3,6 +3,7 @@
 use crate::Memory;
 use crate::argument_error::ArgumentError;
 use crate::array::{self, ArrayType, Demand, is_npy};
+use crate::input;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -107,6 +108,11 @@ impl Buffer {
 
     /// What the buffer is, and its first contents; zeros follow to its size.
     pub fn contents(&self) -> Result<(ArrayType, Vec<u8>), ArgumentError> {
+        self.contents_within(LARGEST_BUFFER)
+    }
+
+    /// The same, where no more than so many bytes may be read.
+    fn contents_within(&self, most: u64) -> Result<(ArrayType, Vec<u8>), ArgumentError> {
         let named = self.demand.as_ref().and_then(Demand::array);
         let path = match &self.first {
             Contents::File(path) => path,
@@ -117,7 +123,8 @@ impl Buffer {
                 return Ok((named.unwrap_or(ArrayType::bytes(self.size.unwrap_or(0))), Vec::new()));
             }
         };
-        let file = read_file(path)?;
+        let file = input::read_file(path, most.min(LARGEST_BUFFER));
+        let file = file.map_err(|source| ArgumentError::File { path: path.clone(), source })?;
         let (array, contents) = if is_npy(path) {
             let wrong = |reason| ArgumentError::Array { path: path.clone(), reason };
             array::read(&file, self.demand.as_ref()).map_err(wrong)?
@@ -134,15 +141,11 @@ impl Buffer {
 
     /// Puts the buffer into memory: its address, and what it is.
     pub(crate) fn place(&self, name: &str, memory: &mut Memory) -> Result<(u64, ArrayType), ArgumentError> {
-        let (array, contents) = self.contents()?;
+        let (array, contents) = self.contents_within(memory.quota().limit())?;
         let address = memory.allocate(name, self.size.or(array.size()).unwrap_or(0));
         memory.write(address, &contents);
         Ok((address, array))
     }
-}
-
-fn read_file(path: &Path) -> Result<Vec<u8>, ArgumentError> {
-    std::fs::read(path).map_err(|source| ArgumentError::File { path: path.to_owned(), source })
 }
 
 fn parse_size(text: &str) -> Option<u64> {

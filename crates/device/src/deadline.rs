@@ -1,9 +1,13 @@
 //! How long a launch may take.
 
 use crate::FaultKind;
+use oriole_checkpoint::checkpoint;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// What engines do between two looks, in the steps of [`checkpoint`].
+const STEPS: u32 = 256;
 
 /// When a launch has to end: after so much time, or when its caller says so.
 #[derive(Clone, Debug)]
@@ -20,8 +24,9 @@ impl Deadline {
         ends.then(|| Deadline { limit, cancelled, start: Instant::now() })
     }
 
-    /// The fault of a launch that is still running, if it has to end.
+    /// The fault of a launch that is still running, if it has to end. This is a checkpoint of the caller's too.
     pub fn check(&self) -> Result<(), FaultKind> {
+        checkpoint(STEPS);
         if self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             return Err(FaultKind::Cancelled);
         }

@@ -52,6 +52,11 @@ impl Quota {
         self.taken.fetch_sub(bytes, Relaxed);
     }
 
+    /// The bound in bytes; `u64::MAX` where there is none.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Bytes that count now.
     pub fn taken(&self) -> u64 {
         self.taken.load(Relaxed)

@@ -7,6 +7,7 @@ use crate::function::scope::{Binding, ParamVar};
 use crate::function::{FnLower, bindings, descriptor, destinations, finish, frame, param_words, params, sources};
 use crate::module::context::ModuleCx;
 use crate::{abi, dispatch};
+use oriole_checkpoint::checkpoint;
 use oriole_ori::{Attributes, Function, FunctionKind, Guard, Inst, LocId, Operand, SourceLoc};
 use oriole_ptx::ast::{
     self, FunctionDirective, Instruction, Name, RegisterDecl, Space, Statement, TargetList, Variable,
@@ -83,6 +84,7 @@ fn lower_block<'a>(cx: &mut FnLower<'_, 'a>, block: &'a ast::Block, errors: &mut
     cx.func.edit().expect(block.statements.len());
     errors.extend(declare(cx, block).err());
     for statement in &block.statements {
+        checkpoint(16);
         match statement {
             Statement::Label(name) => errors.extend(start_label(cx, *name).err()),
             Statement::Instruction(instruction) => errors.extend(lower_instruction(cx, instruction).err()),

@@ -4,6 +4,7 @@ use crate::analysis::Component;
 use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
 use crate::operand::{Operand, OperandKind};
+use oriole_checkpoint::checkpoint;
 use oriole_isa::RegFile;
 use std::ops::Range;
 
@@ -96,6 +97,7 @@ impl Function {
     /// The reads of `inst`, guard first.
     #[inline(always)]
     pub fn for_each_use(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
+        checkpoint(1);
         let data = &self[inst];
         if let Some(guard) = data.guard() {
             visit(RegRef { reg: guard.pred, range: 0..1, is_def: false, conditional: false, slot: Slot::Guard });

@@ -296,7 +296,8 @@ enum orioleResult orioleCompilerResume(orioleCompilerHandle compiler);
  *
  * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
  */
-enum orioleResult orioleCompilerSetTimeout(orioleCompilerHandle compiler, uint64_t milliseconds);
+enum orioleResult orioleCompilerSetTimeout(orioleCompilerHandle compiler,
+                                           uint64_t milliseconds);
 
 /**
  * Sets by how many bytes the process may grow from the start of a compilation on; more is `ORIOLE_ERROR_OUT_OF_MEMORY`. It is
@@ -306,7 +307,8 @@ enum orioleResult orioleCompilerSetTimeout(orioleCompilerHandle compiler, uint64
  *
  * Errors: `ORIOLE_ERROR_INVALID_COMPILER_HANDLE`.
  */
-enum orioleResult orioleCompilerSetMemoryLimit(orioleCompilerHandle compiler, uint64_t bytes);
+enum orioleResult orioleCompilerSetMemoryLimit(orioleCompilerHandle compiler,
+                                               uint64_t bytes);
 
 /**
  * Adds a module of LLVM IR, such as libdevice, of which compilations that begin later link what an input of LLVM IR calls.
@@ -401,7 +403,8 @@ enum orioleResult orioleCompilerGetInfoLogSize(orioleCompilerHandle compiler, si
  * # Safety
  * `infoLog` is null or as many bytes may be written there.
  */
-enum orioleResult orioleCompilerGetInfoLog(orioleCompilerHandle compiler, char *infoLog);
+enum orioleResult orioleCompilerGetInfoLog(orioleCompilerHandle compiler,
+                                           char *infoLog);
 
 /**
  * The cubin, if there is room for it: also where another thread may compile between a question for the size and this one.
@@ -466,7 +469,9 @@ enum orioleResult orioleCompilerCopyInfoLog(orioleCompilerHandle compiler,
  * # Safety
  * `size` bytes can be read at `cubin`, and `text` may be written, where they are not null.
  */
-enum orioleResult orioleDisassemble(const void *cubin, size_t size, char **text);
+enum orioleResult orioleDisassemble(const void *cubin,
+                                    size_t size,
+                                    char **text);
 
 /**
  * Releases a text that `orioleDisassemble` gave; null does nothing.
@@ -598,7 +603,8 @@ enum orioleResult orioleSimulatorGetErrorLogSize(orioleSimulatorHandle simulator
  * # Safety
  * `errorLog` is null or as many bytes may be written there.
  */
-enum orioleResult orioleSimulatorGetErrorLog(orioleSimulatorHandle simulator, char *errorLog);
+enum orioleResult orioleSimulatorGetErrorLog(orioleSimulatorHandle simulator,
+                                             char *errorLog);
 
 /**
  * How many bytes the kernel of the last launch has printed; also before a fault.
@@ -665,7 +671,8 @@ enum orioleResult orioleSimulatorCopyPrinted(orioleSimulatorHandle simulator,
  *
  * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
  */
-enum orioleResult orioleSimulatorSetStrict(orioleSimulatorHandle simulator, int strict);
+enum orioleResult orioleSimulatorSetStrict(orioleSimulatorHandle simulator,
+                                           int strict);
 
 /**
  * Estimates too how many cycles a launch would take on a device: `orioleSimulatorGetReport`.
@@ -700,7 +707,8 @@ enum orioleResult orioleSimulatorSetMaxInstructions(orioleSimulatorHandle simula
  *
  * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
  */
-enum orioleResult orioleSimulatorSetTimeout(orioleSimulatorHandle simulator, uint64_t milliseconds);
+enum orioleResult orioleSimulatorSetTimeout(orioleSimulatorHandle simulator,
+                                            uint64_t milliseconds);
 
 /**
  * Sets the blocks of a cluster (sm_90 and later) for kernels that do not say it themselves; 1, 1, 1 before it is called.
@@ -729,7 +737,8 @@ enum orioleResult orioleSimulatorSetDeterministic(orioleSimulatorHandle simulato
  *
  * Errors: `ORIOLE_ERROR_INVALID_SIMULATOR_HANDLE`.
  */
-enum orioleResult orioleSimulatorSetMemoryLimit(orioleSimulatorHandle simulator, uint64_t bytes);
+enum orioleResult orioleSimulatorSetMemoryLimit(orioleSimulatorHandle simulator,
+                                                uint64_t bytes);
 
 /**
  * The version of the library that runs, as `ORIOLE_VERSION` has that of the header.

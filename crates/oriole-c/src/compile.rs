@@ -85,7 +85,7 @@ fn compile_catching_nothing(job: &Job<'_>, options: &[String]) -> Result<Success
     };
     let source = source(job, &request)?;
     let limits = Limits { time: job.limits.time.map(|limit| limit.saturating_sub(start.elapsed())), ..job.limits };
-    match request.compile_within([Ok(source)], Some(job.cancel.flag()), limits, &mut logs) {
+    match request.compile_within([Ok(source)], Some(job.cancel.flag().clone()), limits, &mut logs) {
         Ok(Some(cubin)) => Ok(Success { cubin, info: logs.info }),
         Ok(None) => Err(Failure::invalid("no target to compile for")),
         // What is left of the time behind LLVM IR's way to PTX is not what the caller set.

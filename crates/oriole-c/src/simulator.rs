@@ -119,7 +119,7 @@ impl State {
         cancel: CancelToken,
     ) -> Result<LaunchReport, (orioleResult, String)> {
         let is_same = |(of, token, _): &(Settings, CancelToken, Simulator)| {
-            *of == settings && ptr::eq(token.flag(), cancel.flag())
+            *of == settings && Arc::ptr_eq(token.flag(), cancel.flag())
         };
         let simulator = match self.ready.take().filter(is_same) {
             Some((.., simulator)) => simulator,

@@ -124,6 +124,23 @@ fn unknown_target() {
 }
 
 #[test]
+fn inputs_that_have_no_end() {
+    if !Path::new("/dev/zero").exists() {
+        println!("skipped: there is no /dev/zero");
+        return;
+    }
+    let case = Case::new(kernel(""));
+    let no_end = ["/dev/zero", "no size", "67108864 bytes"];
+    let (buffer, output) = ("inout:/dev/zero:".to_owned() + &case.path("out"), case.path("out"));
+    case.run(&["--memory", "64M"], &["in:/dev/zero"], 1, &no_end);
+    case.run(&["--memory", "64M", "--engine", "ptx"], &["in:/dev/zero"], 1, &no_end);
+    case.run(&["--memory", "64M"], &[&buffer], 1, &no_end);
+    assert!(!Path::new(&output).exists());
+    // What has an end is read to it.
+    case.run(&["--memory", "64M"], &["in:/dev/null"], 0, &[]);
+}
+
+#[test]
 fn unwritable_output() {
     let case = Case::new(kernel(""));
     let (input, output) = (case.path("in.ptx"), case.path("no/such/folder/out.cubin"));

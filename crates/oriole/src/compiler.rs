@@ -79,21 +79,28 @@ impl Compiler {
     /// Everything that is wrong with the text, each with its place; or why there is no code for it.
     pub fn compile_ptx(&self, ptx: &str) -> Result<Compiled, CompileError> {
         let source = SourceMap::new(&self.options.file_name, ptx);
-        let compiled = self.in_session(|session| oriole_codegen::compile_in(ptx, &self.options, session));
-        let mut compiled = compiled.map_err(|error| CompileError::from_codegen(error, Some(&source)))?;
-        compiled::describe(&mut compiled, Some(&self.options.file_name), self.live)
+        self.in_session(|session| {
+            let compiled = oriole_codegen::compile_in(ptx, &self.options, session);
+            let mut compiled = compiled.map_err(|error| CompileError::from_codegen(error, Some(&source)))?;
+            compiled::describe(&mut compiled, Some(&self.options.file_name), self.live)
+        })
     }
 
-    pub(crate) fn in_session<T>(&self, work: impl FnOnce(&Session<'_>) -> T) -> T {
+    /// Does `work`, and ends it where the compilation must not go on.
+    pub(crate) fn in_session<T>(
+        &self,
+        work: impl FnOnce(&Session<'_>) -> Result<T, CompileError>,
+    ) -> Result<T, CompileError> {
         let forward = self
             .observer
             .as_deref()
             .map(|observer| move |event: &oriole_codegen::PassEvent<'_>| observer(&Pass::new(event)));
         let observer = forward.as_ref().map(|forward| forward as &oriole_codegen::Observer<'_>);
-        let cancelled = self.cancel.as_ref().map(|token| &*token.0);
+        let cancelled = self.cancel.as_ref().map(|token| token.0.clone());
         let rewrites: Vec<_> = self.passes.iter().map(|(_, pass)| function::rewrite(&**pass)).collect();
         let own = self.passes.iter().zip(&rewrites).map(|((place, _), rewrite)| UserPass { place, rewrite });
-        work(&Session::new(observer, cancelled, self.limits.inner()).with_passes(own.collect()))
+        let session = Session::new(observer, cancelled, self.limits.inner()).with_passes(own.collect());
+        session.watched(|| work(&session)).map_err(|error| CompileError::from_codegen(error, None))?
     }
 }
 
@@ -209,7 +216,7 @@ impl CompilerBuilder {
         self
     }
 
-    /// Ends compilations when the token is cancelled: it is looked at between stages and between passes.
+    /// Ends compilations soon after the token is cancelled; in programs whose panics do not unwind, behind the pass that they are in.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.compiler.cancel = Some(token);
         self

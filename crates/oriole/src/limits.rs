@@ -19,12 +19,11 @@ pub struct Limits {
     pub functions: Option<usize>,
     /// Machine instructions that its functions may have together, looked at after lowering and after optimisation.
     pub instructions: Option<usize>,
-    /// Time on the host. It is looked at between stages and between passes, so that a compilation may run over it by one
-    /// of them.
+    /// Time on the host. A compilation runs over it by some milliseconds; in programs whose panics do not unwind by one pass.
     pub time: Option<Duration>,
     /// Bytes by which the process may grow from the start of the compilation on, on Linux; elsewhere there is no bound. What
-    /// other threads take counts, and what was free before and is taken again does not. It is looked at between passes, every
-    /// five milliseconds at most, so that one pass may take more; where the system gives no more before that, the process ends.
+    /// other threads take counts, and what was free before and is taken again does not. It is looked at every
+    /// five milliseconds, so that it may be more for a moment; where the system gives no more before that, the process ends.
     pub memory: Option<u64>,
 }
 
@@ -55,7 +54,7 @@ impl CancelToken {
     }
 
     /// The flag behind it, which is true once it was cancelled.
-    pub fn flag(&self) -> &AtomicBool {
+    pub fn flag(&self) -> &Arc<AtomicBool> {
         &self.0
     }
 

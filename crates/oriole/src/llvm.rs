@@ -89,12 +89,12 @@ impl Compiler {
     /// # Errors
     /// The first thing that is wrong or not supported; or why there is no code for it.
     pub fn compile_llvm_with(&self, ir: impl AsRef<[u8]>, llvm: &LlvmOptions) -> Result<Compiled, CompileError> {
-        let mut compiled = self.in_session(|session| {
+        self.in_session(|session| {
             let ptx = self.ptx_module(ir.as_ref(), llvm, session)?;
-            oriole_codegen::compile_module_in(&ptx, &self.options, session)
-                .map_err(|error| CompileError::from_codegen(error, None))
-        })?;
-        compiled::describe(&mut compiled, None, self.live)
+            let compiled = oriole_codegen::compile_module_in(&ptx, &self.options, session);
+            let mut compiled = compiled.map_err(|error| CompileError::from_codegen(error, None))?;
+            compiled::describe(&mut compiled, None, self.live)
+        })
     }
 
     /// The PTX that LLVM IR, text or bitcode, becomes: for this compiler's target, level and bound of registers, with source

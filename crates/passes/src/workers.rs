@@ -1,6 +1,7 @@
 //! Units that are worked on at a time. What comes out does not depend on the number of threads: results are put together in
 //! the order of the units.
 
+use oriole_checkpoint::{current, with_watch};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::OnceLock;
@@ -46,8 +47,10 @@ impl Workers {
     pub fn each<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
         // Waking a thread takes longer than most of what it could do.
         let pool = if items.len() > 1 { self.pool() } else { None };
+        let watch = current();
+        let watched = |item| with_watch(watch.clone(), || work(item));
         match pool {
-            Some(pool) => pool.install(|| items.into_par_iter().map(work).collect()),
+            Some(pool) => pool.install(|| items.into_par_iter().map(watched).collect()),
             None => items.into_iter().map(work).collect(),
         }
     }

@@ -9,6 +9,7 @@ use crate::settings::{self, Settings};
 use crate::source::Source;
 use crate::work::Work;
 use oriole_codegen::{Limits, Session};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -147,7 +148,7 @@ impl Request {
     pub fn compile(
         &self,
         modules: impl IntoIterator<Item = Result<Source, String>>,
-        cancelled: Option<&AtomicBool>,
+        cancelled: Option<Arc<AtomicBool>>,
         host: &mut dyn Host,
     ) -> Result<Option<Vec<u8>>, Failure> {
         self.compile_within(modules, cancelled, Limits::default(), host)
@@ -160,7 +161,7 @@ impl Request {
     pub fn compile_within(
         &self,
         modules: impl IntoIterator<Item = Result<Source, String>>,
-        cancelled: Option<&AtomicBool>,
+        cancelled: Option<Arc<AtomicBool>>,
         limits: Limits,
         host: &mut dyn Host,
     ) -> Result<Option<Vec<u8>>, Failure> {

@@ -31,7 +31,8 @@ impl Work<'_> {
         modules: Vec<Result<Source, String>>,
         session: &Session<'_>,
     ) -> Result<Option<Vec<u8>>, Failure> {
-        let joined = self.sources(modules)?;
+        let joined = session.watched(|| self.sources(modules));
+        let joined = joined.unwrap_or_else(|ended| Err(self.failed(&ended)))?;
         if let Goal::Check(_) = self.settings.goal {
             return Ok(None);
         }
@@ -103,26 +104,28 @@ impl Work<'_> {
     fn compiled(&mut self, joined: &Joined, session: &Session<'_>) -> Result<Compiled, Failure> {
         let mut options = self.settings.options.clone();
         options.file_name = joined.name().to_owned();
-        oriole_codegen::compile_in(&joined.text, &options, session).map_err(|error| {
-            let failure = match error {
-                CompileError::Cancelled => Failure::Cancelled,
-                CompileError::Time(_) => Failure::Time,
-                CompileError::Memory(_) => Failure::Memory,
-                CompileError::Internal { .. } => Failure::Internal,
-                _ => Failure::Module,
-            };
-            match error {
-                CompileError::Source(errors) => self.rejected(joined, &errors),
-                CompileError::NoEntry { name, .. } => self.messages.fatal(&format!("Unknown function {name}"), failure),
-                CompileError::Allocation(AllocError::OutOfRegisters(shortage)) => {
-                    self.messages.fatal(&shortage.to_string(), failure)
-                }
-                CompileError::Allocation(error) => {
-                    self.messages.fatal(&format!("Register allocation failed: {error}"), failure)
-                }
-                other => self.messages.fatal(&other.to_string(), failure),
-            }
+        oriole_codegen::compile_in(&joined.text, &options, session).map_err(|error| match error {
+            CompileError::Source(errors) => self.rejected(joined, &errors),
+            other => self.failed(&other),
         })
+    }
+
+    /// Say why there is no cubin, where no place in the module is to blame.
+    fn failed(&mut self, error: &CompileError) -> Failure {
+        let failure = match error {
+            CompileError::Cancelled => Failure::Cancelled,
+            CompileError::Time(_) => Failure::Time,
+            CompileError::Memory(_) => Failure::Memory,
+            CompileError::Internal { .. } => Failure::Internal,
+            _ => Failure::Module,
+        };
+        let text = match error {
+            CompileError::NoEntry { name, .. } => format!("Unknown function {name}"),
+            CompileError::Allocation(AllocError::OutOfRegisters(shortage)) => shortage.to_string(),
+            CompileError::Allocation(error) => format!("Register allocation failed: {error}"),
+            other => other.to_string(),
+        };
+        self.messages.fatal(&text, failure)
     }
 
     /// Say why a module is not compiled.

@@ -5,6 +5,7 @@
 use crate::graph::PhysicalSet;
 use crate::node::{Component, Node, NodeData};
 use crate::weights::BlockWeights;
+use oriole_checkpoint::checkpoint;
 use oriole_isa::{Opcode, RegFile};
 use oriole_ori::{CallId, Clobbers, EntityRef, Function, InstId, Operand, OperandKind, RegMask, VReg, VRegFlags};
 use std::ops::Range;
@@ -89,6 +90,7 @@ impl FileCode {
     pub(crate) fn lines(&self, at: usize) -> impl DoubleEndedIterator<Item = Access<'_>> + ExactSizeIterator {
         let start = at.checked_sub(1).map_or(0, |before| self.block_ends[before]) as usize;
         (start..self.block_ends[at] as usize).map(|number| {
+            checkpoint(1);
             let line = &self.lines[number];
             let begin = number.checked_sub(1).map_or(0, |before| self.lines[before].end) as usize;
             let (middle, end) = (line.reads_end as usize, line.end as usize);

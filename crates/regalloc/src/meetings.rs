@@ -8,7 +8,11 @@ use crate::component_set::ComponentSet;
 use crate::heavy::{Heavy, Merge};
 use crate::live_set::LiveSet;
 use crate::node::{Component, Node};
+use oriole_checkpoint::checkpoint;
 use std::ops::Range;
+
+/// What it takes to go through the neighbours of one component, in the steps of [`checkpoint`].
+const NEIGHBOURHOOD: u32 = 16;
 
 /// Pairs as a walk over the code finds them; some are repeated.
 #[derive(Debug)]
@@ -73,11 +77,13 @@ impl FarMeetings {
         let stretches = self.stretches();
         let (mut met, mut meeting) = (vec![0; components], vec![0; components]);
         for (component, stretch) in &stretches {
+            checkpoint(1);
             meeting[*component as usize] += stretch.len() as u32;
             self.members[stretch.clone()].iter().for_each(|member| met[*member as usize] += 1);
         }
         let mut met_by = Lists::with_room(&met);
         for (component, stretch) in stretches {
+            checkpoint(NEIGHBOURHOOD);
             self.members[stretch].iter().for_each(|member| met_by.push_once(*member, component));
         }
         let meets = met_by.reversed(&meeting);
@@ -118,6 +124,7 @@ impl Default for Neighbours {
 impl Neighbours {
     /// Call `visit` for each neighbour of `component`, in order.
     pub(crate) fn for_each(&self, component: Component, mut visit: impl FnMut(Component)) {
+        checkpoint(NEIGHBOURHOOD);
         match self.far_from(component) {
             None => self.near.for_each(component, visit),
             Some(far) => self.merge(far, component, |add| self.near.for_each(component, add), &mut visit),
@@ -126,6 +133,7 @@ impl Neighbours {
 
     /// Call `visit` for each neighbour of `component` within a set, in order.
     pub(crate) fn for_each_within(&self, component: Component, set: &ComponentSet, mut visit: impl FnMut(Component)) {
+        checkpoint(NEIGHBOURHOOD);
         let near = |add: &mut dyn FnMut(Component)| self.near.for_each_within(component, set.words(), add);
         match self.far_from(component) {
             None => self.near.for_each_within(component, set.words(), visit),
@@ -201,6 +209,7 @@ impl Lists {
     fn reversed(&self, degrees: &[u32]) -> Self {
         let mut reversed = Lists::with_room(degrees);
         for component in 0..self.starts.len() as Component {
+            checkpoint(NEIGHBOURHOOD);
             self.of(component).iter().for_each(|other| reversed.push(*other, component));
         }
         reversed
@@ -210,6 +219,7 @@ impl Lists {
     fn merged(left: &Lists, right: &Lists) -> Self {
         let mut merged = Lists { all: Vec::with_capacity(left.all.len() + right.all.len()), ..Lists::default() };
         for component in 0..left.starts.len() as Component {
+            checkpoint(NEIGHBOURHOOD);
             merged.starts.push(merged.all.len() as u32);
             let mut merge = Merge::new(right.of(component).iter().copied(), |one| merged.all.push(one));
             left.of(component).iter().for_each(|one| merge.add(*one));

@@ -8,6 +8,7 @@
 
 use crate::dependence::Graph;
 use crate::lives::{Class, Lives};
+use oriole_checkpoint::checkpoint;
 use oriole_graph::Rows;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -147,6 +148,7 @@ impl Backward<'_> {
 
     fn choose(&mut self) -> Option<u32> {
         while let Some((_, _, at)) = self.ready.pop() {
+            checkpoint(4);
             if self.opened[at as usize].take().is_some() {
                 return Some(at);
             }

@@ -2,6 +2,7 @@
 
 use crate::memory::MemoryAccess;
 use crate::units::{NOTHING, demand_of};
+use oriole_checkpoint::checkpoint;
 use oriole_isa::access::Register;
 use oriole_isa::chip::{CONSTANT_LINE, Demand};
 use oriole_isa::latency::{self, Classified, Pace, Slot};
@@ -208,6 +209,7 @@ impl Accesses {
 
     /// The registers that an instruction reads.
     pub(crate) fn uses<I>(&self, op: &Op<I>) -> &[Use] {
+        checkpoint(1);
         op.uses.of(&self.uses)
     }
 
@@ -303,6 +305,7 @@ impl Reader {
 
     /// An instruction. `more` adds to its accesses what its operands do not say.
     pub(crate) fn read(&mut self, id: MachineId, inst: &Inst, facts: Facts, more: impl FnOnce(&mut Accesses)) -> Op {
+        checkpoint(8);
         let arch = self.arch;
         let Facts { flags, carries, leaves } = facts;
         let (uses, defs) = (self.accesses.uses.len(), self.accesses.defs.len());

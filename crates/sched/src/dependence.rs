@@ -3,6 +3,7 @@
 use crate::code::{Accesses, ByRegister, Op, Reg};
 use crate::memory_order::MemoryOrder;
 use crate::timing;
+use oriole_checkpoint::checkpoint;
 use oriole_graph::Rows;
 use oriole_isa::chip::Demand;
 use oriole_isa::latency::{Read, Write};
@@ -147,6 +148,7 @@ pub(crate) fn find<I, E: Edges>(ops: &[Op<I>], accesses: &Accesses, regs: &mut B
         of_warp: OfWarp::default(),
     };
     for at in 0..ops.len() as u32 {
+        checkpoint(4);
         finder.order(at);
         finder.registers(at);
     }

@@ -2,6 +2,7 @@
 //! comes right before the first that waits for it.
 
 use crate::dependence::Graph;
+use oriole_checkpoint::checkpoint;
 
 /// The instructions in an order from first to last: those that nothing waits for as in the source, each behind what it waits
 /// for and what that waits for.
@@ -23,6 +24,7 @@ pub(crate) fn behind_what_they_wait_for(graph: &Graph, insts: impl Iterator<Item
         }
         way.push((inst, 0));
         while let Some((at, next)) = way.pop() {
+            checkpoint(1);
             let Some(earlier) = before.row(at as usize).get(next) else {
                 order.push(at);
                 continue;

@@ -11,6 +11,7 @@ use crate::dependence::Graph;
 use crate::lives::{Counts, Lives};
 use crate::units::Units;
 use fixedbitset::FixedBitSet;
+use oriole_checkpoint::checkpoint;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -67,6 +68,7 @@ pub(crate) fn list_order(graph: &Graph, heights: &[u32], lives: Lives, aim: Coun
     };
     (0..graph.incoming.len() as u32).filter(|at| graph.incoming[*at as usize] == 0).for_each(|at| list.open(at));
     while let Some(at) = list.choose() {
+        checkpoint(8);
         list.issue(at);
     }
     list.clock.order

@@ -9,6 +9,7 @@ use crate::dependence::{Graph, GraphBuilder};
 use crate::pace::Pace;
 use crate::seed::OrderSeed;
 use crate::units::Units;
+use oriole_checkpoint::checkpoint;
 use oriole_isa::Opcode;
 use oriole_isa::chip::Unit;
 use std::cmp::Reverse;
@@ -55,6 +56,7 @@ pub(crate) fn heights(graph: &Graph) -> Vec<u32> {
 /// What waits for something is no nearer to the end than that: to so much each is raised.
 fn raise(graph: &Graph, heights: &mut [u32]) {
     for at in (0..heights.len()).rev() {
+        checkpoint(1);
         // Edges go forward, so the targets are done.
         let longest = graph.edges.row(at).iter().map(|e| e.latency + heights[e.to as usize]).max();
         heights[at] = longest.unwrap_or(0).max(heights[at]);
@@ -107,6 +109,7 @@ fn list_schedule(ops: &[Op], graph: &Graph, heights: Vec<u32>, queues: &mut Queu
     let mut order = Vec::with_capacity(heights.len());
     let mut clock = 0;
     loop {
+        checkpoint(4);
         while let Some(Reverse((_, at))) = waiting.peek().copied().filter(|Reverse((time, _))| *time <= clock) {
             waiting.pop();
             open(ready, at);

@@ -9,6 +9,7 @@
 use crate::backward::FromEnd;
 use crate::dependence::Graph;
 use crate::lives::Lives;
+use oriole_checkpoint::checkpoint;
 
 /// Instructions of a run at most: more than any function of the mathematical library has in a chain.
 const DEPTH: usize = 16;
@@ -64,6 +65,7 @@ pub(crate) fn order_by_runs(graph: &Graph, lives: &Lives) -> Vec<u32> {
     };
     let mut order = Vec::with_capacity(count);
     while let Some(at) = runs.choose() {
+        checkpoint(16);
         runs.place(at);
         order.push(at);
     }

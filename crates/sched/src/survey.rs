@@ -4,6 +4,7 @@
 use crate::code::Reg;
 use crate::lives::{Class, Counts};
 use crate::values::Values;
+use oriole_checkpoint::checkpoint;
 use oriole_isa::{Arch, latency};
 use oriole_ori::analysis::Liveness;
 use oriole_ori::{Block, Function, InstId};
@@ -102,6 +103,7 @@ impl Survey {
             let insts = func.block_insts(block);
             let at_end = (insts.len() > TESTS).then(|| walk.now.members.clone());
             for from in (0..insts.len()).step_by(LENGTH).rev() {
+                checkpoint(LENGTH as u32);
                 let places = from..insts.len().min(from + LENGTH);
                 let wanted = wanted(&insts[places.clone()]);
                 let live_out = if wanted { walk.now.members.clone() } else { Vec::new() };

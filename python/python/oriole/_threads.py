@@ -1,6 +1,6 @@
 """How compilations and launches on threads other than the main one end with the program.
 
-Python tells Ctrl-C to the main thread alone. Other threads that wait for the compiled half of the package look twenty times a
+Python tells Ctrl-C to the main thread alone. Other threads that wait for the compiled half of the package look a hundred times a
 second whether the main thread has been interrupted, and end then: else a pool of threads that is left by `KeyboardInterrupt`
 would wait for launches that nobody wants any more.
 """

@@ -17,6 +17,7 @@ mod prologue;
 mod unused;
 
 use crate::error::CompileError;
+use oriole_checkpoint::checkpoint;
 use oriole_cubin::reloc::{self, RelocKind};
 use oriole_cubin::{
     AddressSlot, Binding, Demands, FileKind, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, RelocSpec, Target,
@@ -334,6 +335,7 @@ fn function_code(
     let first = spec.code.len();
     spec.code.extend(code.words.iter().flat_map(|word| word.to_le_bytes()));
     for (at, machine) in &code.open {
+        checkpoint(8);
         let word = open_word(section, MachineCode::placed(machine, start), place(*at), spec).map_err(fault)?;
         let offset = first + *at as usize * INST_BYTES as usize;
         spec.code[offset..][..INST_BYTES as usize].copy_from_slice(&word.to_le_bytes());

@@ -6,6 +6,7 @@
 //! all exchanges of what it may call.
 
 use crate::module::plan::Plan;
+use oriole_checkpoint::checkpoint;
 use oriole_ptx::ast::{Block, Function, Instruction, Modifier, Name, Opcode, Operand, Statement, Sym, Word};
 use oriole_ptx::mentions;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -182,6 +183,7 @@ impl<'a> Builder<'_, 'a> {
         for statement in &block.statements {
             match statement {
                 Statement::Label(name) => {
+                    checkpoint(4);
                     if let Some(node) = self.label(name.sym) {
                         self.go_to(node);
                         self.at = Some(node);

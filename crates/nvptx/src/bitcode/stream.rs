@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use super::bits::Bits;
 use super::codes;
 use super::error::{Error, Result};
+use oriole_checkpoint::checkpoint;
 
 const END_BLOCK: u64 = 0;
 const ENTER_SUBBLOCK: u64 = 1;
@@ -210,6 +211,7 @@ impl<'a> Block<'a> {
     /// Reads on to the next block, record or end.
     pub(super) fn next(&mut self, record: &mut Record<'a>) -> Result<Item> {
         loop {
+            checkpoint(8);
             if self.id == codes::TOP && self.bits.left() < 32 {
                 return Ok(Item::End);
             }

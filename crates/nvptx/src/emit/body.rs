@@ -15,6 +15,7 @@ use crate::machine::reg::{BadRegisterClass, EncodedReg};
 use crate::machine::{
     Address, Base, BlockId, Form, FormId, Function, Inst, Opcode, Operand, PhysReg, Reg, RegClass, Terminator, VReg,
 };
+use oriole_checkpoint::checkpoint;
 
 /// A body under construction.
 pub(super) struct Body<'e, 'a> {
@@ -235,6 +236,7 @@ impl Body<'_, '_> {
             return Err(self.internal("a phi at emission"));
         }
         for inst in &content.insts {
+            checkpoint(8);
             self.line(inst.loc.expand());
             let id = self.id;
             self.emitter.made_for(inst.source.map(|source| (id, source)));

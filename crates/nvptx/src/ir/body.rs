@@ -10,6 +10,7 @@ use super::ids::{BlockId, ConstId, InstId, MetaId, Value, ValueId};
 use super::inst::{Inst, Op};
 use super::metadata::Attachment;
 use super::types::TypeId;
+use oriole_checkpoint::checkpoint;
 
 /// Where a local value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,12 +138,14 @@ impl Body {
     /// Where a local value comes from.
     #[must_use]
     pub fn def(&self, value: ValueId) -> ValueDef {
+        checkpoint(1);
         self.values[value].def
     }
 
     /// The instruction that a value is the result of.
     #[must_use]
     pub fn def_inst(&self, value: Value) -> Option<InstId> {
+        checkpoint(1);
         match self.values[value.local()?].def {
             ValueDef::Inst(inst) => Some(inst),
             ValueDef::Param(_) => None,

@@ -8,6 +8,7 @@ use super::ids::{BlockId, MetaId, Value, ValueId};
 use super::linkage::CallingConvention;
 use super::ops::{BinaryOp, CastOp, FloatPredicate, GepFlags, InstFlags, IntPredicate, Ordering, RmwOp, SyncScope};
 use super::types::TypeId;
+use oriole_checkpoint::checkpoint;
 
 /// `tail`, `musttail`, `notail` before a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -332,11 +333,13 @@ impl Op {
 
     /// Calls `f` with each value that is read, in order; those of a `phi` too.
     pub fn for_each_value(&self, mut f: impl FnMut(Value)) {
+        checkpoint(1);
         walk_values!(self, iter, |value: &Value| f(*value));
     }
 
     /// Calls `f` with each value that is read, to change it.
     pub fn for_each_value_mut(&mut self, mut f: impl FnMut(&mut Value)) {
+        checkpoint(1);
         walk_values!(self, iter_mut, |value: &mut Value| f(value));
     }
 

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::form::FormId;
 use super::reg::{PhysReg, Reg, VReg};
 use crate::ir::{InstId, MetaId};
+use oriole_checkpoint::checkpoint;
 
 /// A call of a function, by index into [`super::Function::calls`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -285,6 +286,7 @@ impl Inst {
     /// Calls `f` with each virtual register that is read: the guard's too, and what a guarded
     /// instruction writes, since it keeps its old value where the guard is false.
     pub fn for_each_use(&self, mut f: impl FnMut(VReg)) {
+        checkpoint(1);
         if let Some((guard, _)) = self.guard {
             f(guard);
             self.for_each_def(&mut f);

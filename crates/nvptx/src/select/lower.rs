@@ -12,6 +12,7 @@ use super::options::Options;
 use super::word_table::{Part, Word, WordTable};
 use crate::ir::{self, BlockId, Body, InstId, Op, Subnormals, SymbolId, TypeId, Value, ValueId};
 use crate::machine::{self, Block, Forms, Inst, Operand, Phi, Terminator, VReg};
+use oriole_checkpoint::checkpoint;
 
 /// The state of the selection of one function.
 pub(crate) struct Lower<'a> {
@@ -172,6 +173,7 @@ impl Lower<'_> {
             }
         }
         for &inst in insts[phis_end..].iter().rev() {
+            checkpoint(16);
             self.sequence.clear();
             let result = if body[inst].op.is_terminator() { self.terminator(inst) } else { self.inst(inst) };
             result.map_err(|error| Error { inst: Some(inst), ..error })?;

@@ -1,6 +1,7 @@
 //! The lexer: one token at a time, without allocation.
 
 use super::words::Word;
+use oriole_checkpoint::checkpoint;
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,6 +132,7 @@ impl<'a> Lexer<'a> {
 
     /// The next token.
     pub(super) fn next(&mut self) -> Token {
+        checkpoint(1);
         let new_line = self.skip_blank();
         let start = self.at;
         let mut token =

@@ -8,6 +8,7 @@ use crate::inst::Inst;
 use crate::operand::{MAX_INDEX, Operand, OperandKind};
 use crate::reg::VRegData;
 use cranelift_entity::{EntitySet, PrimaryMap};
+use oriole_checkpoint::checkpoint;
 use oriole_isa::Control;
 use smallvec::SmallVec;
 use std::ops::{Deref, DerefMut};
@@ -35,6 +36,7 @@ impl DerefMut for Editor<'_> {
 impl Editor<'_> {
     /// Add an instruction to the table, in no block yet.
     pub fn add(&mut self, inst: Inst) -> InstId {
+        checkpoint(1);
         let id = self.0.insts.push(inst);
         self.count_in(id);
         id

@@ -8,6 +8,7 @@ use crate::operand::{MAX_INDEX, Operand};
 use crate::reg::{RegType, VRegData, VRegFlags};
 use crate::tuple::Tuples;
 use cranelift_entity::PrimaryMap;
+use oriole_checkpoint::checkpoint;
 use oriole_isa::{Opcode, RegFile, Role};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -264,6 +265,7 @@ impl Function {
     /// Instructions of a block.
     #[inline]
     pub fn block_insts(&self, block: Block) -> &[InstId] {
+        checkpoint(1);
         &self.blocks[block].insts
     }
 
@@ -283,7 +285,7 @@ impl Function {
     /// Every instruction of the layout with its block, in order.
     #[inline]
     pub fn iter_insts(&self) -> impl Iterator<Item = (Block, InstId)> + '_ {
-        self.layout.iter().flat_map(|b| self.blocks[*b].insts.iter().map(|i| (*b, *i)))
+        self.layout.iter().flat_map(|b| self.block_insts(*b).iter().map(|i| (*b, *i)))
     }
 
     // ---- registers ----

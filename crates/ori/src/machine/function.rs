@@ -8,6 +8,7 @@ use crate::machine::MachineError;
 use cranelift_entity::{
     EntityRef, PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption, packed_option::ReservedValue,
 };
+use oriole_checkpoint::checkpoint;
 use oriole_isa::{
     Arch, Carries, Control, EncodeError, Encoder, Inst, Opcode, OperandFlags, RegFile, Role, Unscheduled, Value,
 };
@@ -244,6 +245,7 @@ impl MachineFunction {
         let mut code = MachineCode { words: Vec::with_capacity(self.inst_count()), ..MachineCode::default() };
         code.registers = self.registers;
         for (at, id) in (0..).zip(self.blocks.iter().flat_map(|block| &block.insts)) {
+            checkpoint(1);
             let data = &self.insts[*id];
             let word = match data.code {
                 Code::Word(word) => word.finish(data.control, self.arch)?,

@@ -30,13 +30,14 @@ fn main() {
     if std::env::args().any(|word| word == "--list") {
         return;
     }
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 8] = [
         ("a_launch_holds_one_copy_of_a_buffer", flat::a_launch_holds_one_copy_of_a_buffer),
         ("calls_end_behind_a_fork", forked::calls_end_behind_a_fork),
         ("calls_work_with_the_thread_that_there_is", refused::calls_work_with_the_thread_that_there_is),
         ("memory_that_runs_out_in_a_launch_is_an_error", refused::memory_that_runs_out_in_a_launch_is_an_error),
         ("a_compilation_that_grows_too_much_ends", refused::a_compilation_that_grows_too_much_ends),
         ("what_is_cancelled_at_any_moment_ends_soon", cancelled::what_is_cancelled_at_any_moment_ends_soon),
+        ("compilations_end_when_their_time_is_over", cancelled::compilations_end_when_their_time_is_over),
         ("memory_stays_flat", flat::memory_stays_flat),
     ];
     for (name, test) in tests {

@@ -3,7 +3,8 @@
 use super::failure::{Failure, rejected};
 pub(crate) use super::outputs::{Outputs, write};
 use oriole_cubin::Cubin;
-use std::io::{Error, ErrorKind, Read, Write};
+use oriole_device::{MOST_OF_A_STREAM, read_file, read_stream};
+use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,14 +16,12 @@ const STDOUT: &str = "/dev/stdout";
 /// Most links from a name to a file; Linux follows as many.
 pub(super) const MOST_LINKS: usize = 40;
 
-/// All bytes of a file, or of standard input for `-`.
+/// All bytes of a file, or of standard input for `-`. What has no size is read up to a bound.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     if is_stream(path) {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).map_err(|e| Failure::file(path, e))?;
-        return Ok(bytes);
+        return read_stream(std::io::stdin(), MOST_OF_A_STREAM).map_err(|error| Failure::file(path, error));
     }
-    std::fs::read(path).map_err(|error| unreadable(path, &error))
+    read_file(path, u64::MAX).map_err(|error| unreadable(path, &error))
 }
 
 /// A file that cannot be read.

@@ -4,9 +4,9 @@
 use super::failure::Failure;
 use super::{files, octets};
 use crate::console;
+use oriole_device::{MOST_OF_A_STREAM, read_file, read_stream};
 use oriole_ptxas::{Asked, FAILED, Host, Input, Kind, Message, Request};
 use std::ffi::OsString;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -72,12 +72,11 @@ fn compile(request: &Request) -> Result<(), Said> {
 
 /// All bytes of a file, or of standard input.
 fn bytes(name: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
     let read = match name {
-        "-" => std::io::stdin().read_to_end(&mut bytes),
-        _ => std::fs::File::open(octets::name(name)).and_then(|mut file| file.read_to_end(&mut bytes)),
+        "-" => read_stream(std::io::stdin(), MOST_OF_A_STREAM),
+        _ => read_file(Path::new(&octets::name(name)), u64::MAX),
     };
-    read.ok().map(|_| bytes)
+    read.ok()
 }
 
 fn print(text: &str) -> Result<(), Said> {

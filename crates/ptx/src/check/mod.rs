@@ -41,6 +41,7 @@ use crate::grammar::{Target, versions};
 use crate::parse::MAX_ERRORS;
 use crate::scope::{Binding, Duplicate, Scopes};
 use crate::suggest::closest;
+use oriole_checkpoint::checkpoint;
 
 /// Types that a register may have (measured with ptxas 13.0; the manual's
 /// "fundamental types" without those that exist only in memory).
@@ -198,6 +199,7 @@ impl<'m> Checker<'m> {
 
     fn statements(&mut self, block: &'m Block) {
         for statement in &block.statements {
+            checkpoint(16);
             if let Statement::Instruction(instruction) = statement {
                 self.instruction(instruction);
                 continue;

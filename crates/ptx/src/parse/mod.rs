@@ -28,6 +28,7 @@ use crate::ast::{Imm, Item, Module, Name, Span, SpecialReg, Statement, Sym, Symb
 use crate::diag::Diagnostic;
 use crate::lexer::{LexError, Token};
 use crate::suggest::closest;
+use oriole_checkpoint::checkpoint;
 
 /// How deeply blocks, expressions and operand lists may nest.
 pub const MAX_NESTING: u32 = 200;
@@ -200,6 +201,7 @@ impl<'s> Parser<'s> {
     /// Goes to the next token; text that is no token is reported here, once
     /// per run of such text.
     fn bump(&mut self) {
+        checkpoint(1);
         self.previous_end = self.span.end;
         let was_bad = self.token == Token::Bad;
         let next = self.lexer.next();

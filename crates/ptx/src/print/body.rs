@@ -5,6 +5,7 @@ use crate::ast::{
     Address, AddressBase, Block, Instruction, Loc, Name, Operand, Prototype, RegisterDecl, Selector, SpecialReg,
     Statement, TargetList,
 };
+use oriole_checkpoint::checkpoint;
 
 impl Printer<'_> {
     pub(super) fn block(&mut self, block: &Block) {
@@ -13,6 +14,7 @@ impl Printer<'_> {
         self.indent += 1;
         let mut previous = None;
         for statement in &block.statements {
+            checkpoint(16);
             if previous.is_some_and(|previous| self.starts_paragraph(previous, statement)) {
                 self.text("\n");
             }

@@ -8,6 +8,7 @@ use crate::code::Access;
 use crate::constants::constants;
 use crate::live_set::LiveSet;
 use crate::node::{Component, owners};
+use oriole_checkpoint::checkpoint;
 use oriole_ori::{Block, InstId, SecondaryMap};
 use rustc_hash::FxHashMap;
 
@@ -243,6 +244,7 @@ impl<'a> Walk<'a> {
     /// No more than `most` components stay in registers; what `line` reads does.
     fn make_room(&mut self, most: usize, line: u32) {
         while self.here.regs.members.len() > most {
+            checkpoint(self.here.regs.members.len() as u32);
             let all = self.here.regs.members.iter().copied();
             let victims =
                 all.filter(|component| self.may_leave(*component) && self.here.next[*component as usize] != line);

@@ -83,7 +83,7 @@ fn check(args: &CompileArgs, jobs: &[Job]) -> Result<(), Failure> {
     let options = compile::options_of(args, &first.input)?;
     options.check().map_err(usage)?;
     // An option for LLVM IR acts where one of the files is that.
-    let is_llvm = |job: &Job| std::fs::read(&job.input).is_ok_and(|bytes| nvptx::is_llvm(&job.input, &bytes));
+    let is_llvm = |job: &Job| files::read(&job.input).is_ok_and(|bytes| nvptx::is_llvm(&job.input, &bytes));
     compile::refuse_what_cannot_act(args, None, false)
         .or_else(|_| compile::refuse_what_cannot_act(args, None, jobs.iter().any(is_llvm)))
 }
