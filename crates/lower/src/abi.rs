@@ -1,6 +1,7 @@
 //! The calling convention of device functions; `docs/lower.md` describes it.
 
 use crate::error::{Lowered, invalid};
+use oriole_isa::Bank0;
 use oriole_ori::ObjectKind;
 use oriole_ptx::ast::{self, ScalarType, Space, Variable};
 
@@ -133,14 +134,22 @@ pub(crate) fn extent(variable: &Variable) -> Lowered<(u32, u32)> {
     Ok((size, variable.alignment()))
 }
 
-/// Byte offsets of a kernel's parameters, none for textures, samplers and surfaces, and the bytes of all.
-pub(crate) fn layout(kernel: &ast::Function) -> (Vec<Option<u64>>, u64) {
+/// Byte offsets of a kernel's parameters, none for textures, samplers and surfaces, and the bytes of all. What is aligned is so in the
+/// constant bank, as with ptxas 13.0.88: the hardware wants a tensor map at a multiple of 64, and the first parameter of sm_90 is at 0x210.
+pub(crate) fn layout(kernel: &ast::Function, bank0: &Bank0) -> (Vec<Option<u64>>, u64) {
+    let small = layout_at(kernel, u64::from(bank0.parameters_of(0)));
+    let base = u64::from(bank0.parameters_of(u32::try_from(small.1).unwrap_or(u32::MAX)));
+    if base == u64::from(bank0.parameters_of(0)) { small } else { layout_at(kernel, base) }
+}
+
+/// The same for parameters that begin at this byte of the bank.
+fn layout_at(kernel: &ast::Function, base: u64) -> (Vec<Option<u64>>, u64) {
     let mut end: u64 = 0;
     let mut place = |variable: &Variable| {
         if object_kind(variable.ty).is_some() {
             return None;
         }
-        let offset = end.next_multiple_of(u64::from(variable.alignment()));
+        let offset = (base + end).next_multiple_of(u64::from(variable.alignment())) - base;
         // Far beyond what a kernel may have, which is looked at where they are bound.
         end = offset.saturating_add(variable.size().unwrap_or(u64::MAX)).min(u64::from(u32::MAX));
         Some(offset)

@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 /// Lays the parameters of a kernel out in constant bank 0.
 pub(crate) fn bind_kernel_params<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast::Function) -> Lowered {
     let limit = u64::from(cx.sm().max_parameter_bytes);
-    let (offsets, end) = abi::layout(function);
+    let (offsets, end) = abi::layout(function, &cx.sm().bank0);
     let mut places = Vec::new();
     for (variable, offset) in function.params.iter().zip(offsets) {
         let Some(name) = variable.name else { continue };

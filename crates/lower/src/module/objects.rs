@@ -77,7 +77,7 @@ impl ModuleCx<'_> {
         let kernels = self.plan.wanted.iter().map(|&index| self.plan.functions[index]).filter(|f| f.is_entry);
         let bank0 = &self.arch().sm().bank0;
         let end = |kernel: &ast::Function| {
-            let bytes = abi::layout(kernel).1;
+            let bytes = abi::layout(kernel, bank0).1;
             u64::from(bank0.parameters_of(bytes as u32)) + bytes.next_multiple_of(4)
         };
         let start = kernels.map(end).max().unwrap_or(0);
