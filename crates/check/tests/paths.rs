@@ -310,7 +310,7 @@ fn a_product_of_a_warpgroup_has_its_registers_until_the_wait() {
     let target = Target::from_name("sm_90a").expect("a target");
     let found = |touch| {
         let lines = [
-            ("WARPGROUP.ARRIVE", "1"),
+            ("WARPGROUP.ARRIVE", "6"),
             ("HGMMA.64x8x16.F32 R8, R4, gdesc[UR4], R8, gsb0", "1"),
             ("NOP", "15"),
             (touch, "15"),
@@ -331,4 +331,22 @@ fn a_product_of_a_warpgroup_has_its_registers_until_the_wait() {
     // A sum goes from product to product; it is no A before it is done.
     assert_eq!(found("HGMMA.64x8x16.F32 R8, R4, gdesc[UR4], R8, gsb0"), []);
     assert_eq!(found("HGMMA.64x8x16.F32 R12, R8, gdesc[UR4], R12, gsb0"), [(Kind::ReadAfterWrite, 0x30)]);
+}
+
+/// An H200 lets a load two cycles behind `BAR` read what other warps have not yet stored, whatever stands between (docs/silicon.md).
+#[test]
+fn arithmetic_does_not_end_the_stall_of_a_barrier() {
+    let found = |cycles| {
+        let lines = [
+            ("BAR.SYNC.DEFER_BLOCKING 0x0", "1"),
+            ("IADD3 R4, R2, 0x1, RZ", cycles),
+            ("LDS R0, [R1]", "2:W0"),
+            ("IADD3 R0, R0, 0x1, RZ", "5:B0"),
+            EXIT,
+        ];
+        let all = report(&lines, None).findings;
+        all.iter().map(|finding| (finding.kind, finding.later.address)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("5"), []);
+    assert_eq!(found("4"), [(Kind::ControlWord, 0)]);
 }

@@ -1,10 +1,11 @@
 //! What a driver would not load: a linked cubin whose headers and records contradict each other, or the hardware.
 
-use crate::model::{Cubin, FileKind, Function, SectionKind};
+use crate::model::{Cubin, FileKind, Function, Section, SectionKind};
 use crate::target::{ABI_VERSION_NEW, OSABI_CUDA_NEW, is_new_layout};
 use object::elf;
 use oriole_isa::Arch;
 use std::fmt;
+use std::ops::Range;
 
 /// `e_ident[EI_OSABI]` of the older layout (CUDA 12 and before).
 const OSABI_CUDA_OLD: u8 = 0x33;
@@ -18,11 +19,16 @@ const MOST_BARRIERS: u32 = 16;
 /// Bytes to which code is aligned: a line of the instruction cache, as all files of ptxas 12 and 13 have it.
 const CODE_ALIGNMENT: u64 = 128;
 
-/// Sections of notes without which the driver refuses a file of the newer layout, and the type of the note in each: 580.159 on an
-/// H200 says "device kernel image is invalid" where one is missing, has another name, or holds another note.
-const NOTES: [(&str, u32); 2] = [(".note.nv.tkinfo", 2000), (".note.nv.cuinfo", 1000)];
+/// The sections of notes that the driver asks for, and the type of the note in each: 580.159 on an H200 says "device kernel image is
+/// invalid" where a file of the newer layout has none, or another note there. That about the target came with the second
+/// layout of the one about the tool: ptxas 12.9's files do without.
+const TKINFO: (&str, u32) = (".note.nv.tkinfo", 2000);
+const CUINFO: (&str, u32) = (".note.nv.cuinfo", 1000);
 /// Where the type stands in a note, behind the sizes of its name and contents.
-const NOTE_TYPE: std::ops::Range<usize> = 8..12;
+const NOTE_TYPE: Range<usize> = 8..12;
+/// Where the layout's version stands in the note about the tool, and the version that has a note about the target beside it.
+const TKINFO_VERSION: Range<usize> = 24..28;
+const SECOND_LAYOUT: u32 = 2;
 
 /// Why a driver would not load a cubin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,14 +72,26 @@ impl Cubin {
         })
     }
 
-    /// The notes that the driver looks for.
-    fn note_refusals(&self) -> impl Iterator<Item = String> + '_ {
-        let wanted = NOTES.iter().filter(|_| self.abi_version >= ABI_VERSION_NEW);
-        let missing = wanted.filter(|(name, kind)| {
-            let found = self.sections.iter().find(|section| section.name == *name && section.sh_type == elf::SHT_NOTE);
-            found.and_then(|section| section.data.get(NOTE_TYPE)) != Some(&kind.to_le_bytes()[..])
-        });
-        missing.map(|(name, kind)| format!("section '{name}' with a note of type {kind} is missing"))
+    /// The notes that the driver looks for and does not find.
+    fn note_refusals(&self) -> Vec<String> {
+        if self.abi_version < ABI_VERSION_NEW {
+            return Vec::new();
+        }
+        let missing = |(name, kind): (&str, u32)| format!("section '{name}' with a note of type {kind} is missing");
+        let Some(tool) = self.note(TKINFO) else { return vec![missing(TKINFO)] };
+        let needs_target = tool.get(TKINFO_VERSION) == Some(&SECOND_LAYOUT.to_le_bytes()[..]);
+        let lacks_target = needs_target && self.note(CUINFO).is_none();
+        lacks_target.then(|| missing(CUINFO)).into_iter().collect()
+    }
+
+    /// The bytes of the section of that name that holds a note of that type.
+    fn note(&self, (name, kind): (&str, u32)) -> Option<&[u8]> {
+        let is_note = |section: &&Section| {
+            section.name == name
+                && section.sh_type == elf::SHT_NOTE
+                && section.data.get(NOTE_TYPE) == Some(&kind.to_le_bytes()[..])
+        };
+        self.sections.iter().find(is_note).map(|section| &section.data[..])
     }
 
     fn function_refusals(&self, function: &Function) -> [Option<String>; 5] {

@@ -212,7 +212,7 @@ fn a_launch_of_a_cubin_names_its_lines() {
     for name in cubins(&scratch) {
         let text = scratch.says(&format!("run {name} --entry k --block 32 zero:0"), 3);
         assert!(text.contains("illegal address") && text.contains("a.cu:30"), "{name}: {text}");
-        let text = scratch.says(&format!("run {name} --entry k --block 32 --check init out:o.bin:4"), 3);
+        let text = scratch.says(&format!("run {name} --entry k --block 32 --check global-init out:o.bin:4"), 3);
         assert!(text.contains("uninitialised") && text.contains("a.cu:30"), "{name}: {text}");
     }
 }

@@ -105,7 +105,9 @@ fn tensor_maps_get_every_field() {
             );
         }
         let start = old.encode().expect("a valid tensor map");
-        let expected = new.encode().expect("a valid tensor map");
+        let mut expected = new.encode().expect("a valid tensor map");
+        // No field names the bytes that a copy moves, nor those after which a swizzle comes again.
+        [64..68, 72..76].into_iter().for_each(|kept| expected[kept.clone()].copy_from_slice(&start[kept]));
         let changed = run(".reg .b32 %v; .reg .b64 %d;", &body, "sm_90a", &start, &[]);
         assert_eq!(changed, expected, "{space:?}");
         let back = TensorMap::decode(changed[..].try_into().expect("128 bytes"));

@@ -7,8 +7,11 @@ const KERNEL: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .e
                       ld.global.u32 %r1, [%a]; st.global.u32 [%a+4], %r1; ret; }\n";
 
 /// What is changed in the cubin's text, what it becomes, and what `check` says of it.
-const CHANGES: [(&[(&str, &str)], &str); 9] = [
+const CHANGES: [(&[(&str, &str)], &str); 11] = [
     (&[("ident=7f454c4602010141", "ident=7f454c4602010103")], "the file is for OS ABI 0x3"),
+    // The types of the two notes.
+    (&[("d00700006f72696f", "d10700006f72696f")], "section '.note.nv.tkinfo' with a note of type 2000 is missing"),
+    (&[("e80300006f72696f", "e90300006f72696f")], "section '.note.nv.cuinfo' with a note of type 1000 is missing"),
     // EIATTR_REGCOUNT of the kernel's symbol.
     (&[("042f08000700000006000000", "042f08000700000001010000")], "it asks for 257 registers; a thread has 255"),
     (&[("042f08000700000006000000", "042f080007000000ffff0000")], "it asks for 65535 registers"),

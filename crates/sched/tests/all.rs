@@ -9,3 +9,4 @@ mod pace;
 mod paths;
 mod pipes;
 mod schedule;
+mod silicon;

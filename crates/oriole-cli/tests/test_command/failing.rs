@@ -66,7 +66,7 @@ fn a_loop_without_end_is_stopped() {
 
 #[test]
 fn memory_that_nobody_has_written() {
-    let args = |role: &str| format!("check = 'init'\nargs = [{{ {role}, expect = [0, 0] }}]");
+    let args = |role: &str| format!("check = 'global-init'\nargs = [{{ {role}, expect = [0, 0] }}]");
     Bench::of("table.ptx", &launch("unwritten", &args("inout = [0, 0], type = 'u32'"))).says("", 0);
     let bench = Bench::of("table.ptx", &launch("unwritten", &args("out = 'u32[2]'")));
     let said = bench.says("", 3);

@@ -101,7 +101,8 @@ int cuEventRecord(void *event, void *stream) { return event == &events && !strea
 int cuEventSynchronize(void *event) { return event == &events ? 0 : INVALID; }
 int cuEventElapsedTime(float *milliseconds, void *from, void *to) {
   (void)from, (void)to;
-  *milliseconds = 1.0f + (float)(this_code % 1024) / 1024.0f;
+  /* The first code is the one that all options leave as it is: others are faster. */
+  *milliseconds = (this_code == first_code ? 2.0f : 1.0f) + (float)(this_code % 1024) / 1024.0f;
   return 0;
 }
 int cuEventDestroy_v2(void *event) { (void)event; events--; return 0; }
