@@ -15,7 +15,7 @@ const CHIP: [&str; 2] = ["sm_90", "sm_90a"];
 /// Faults that are told of one kernel.
 const TOLD: usize = 3;
 
-/// What says of a compiler that it is in question.
+/// The compilers whose code is launched, ours and ptxas's, at these levels.
 fn engines(ptxas: &Path, constants: bool) -> Vec<Engine> {
     let levels: &[u8] = if constants { &[3] } else { &[3, 0] };
     let ours = levels.iter().map(|level| Engine::Oriole(*level));
@@ -58,7 +58,7 @@ fn tensor_map(map: &TensorMap) -> Value {
 }
 
 /// The launches of some kernels of a module by one compiler; where they do not compile together, each alone.
-fn pack(name: &str, engine: &Engine, target: Target, module: &Module, jobs: &[(usize, &Job)]) -> Vec<Value> {
+fn pack(name: &str, engine: &Engine, target: Target, jobs: &[(usize, &Job)]) -> Vec<Value> {
     let kernels: Vec<&Kernel> = jobs.iter().map(|(_, job)| &job.kernel).collect();
     match cubin(engine, target, &kernels) {
         Ok(cubin) => vec![json!({ "cubin": hex(&cubin), "jobs": jobs.iter().filter_map(|(number, job)| {
@@ -70,7 +70,7 @@ fn pack(name: &str, engine: &Engine, target: Target, module: &Module, jobs: &[(u
                 "maps": launch.maps.iter().map(tensor_map).collect::<Vec<_>>(),
             }))
         }).collect::<Vec<_>>() })],
-        Err(_) if jobs.len() > 1 => jobs.iter().flat_map(|job| pack(name, engine, target, module, &[*job])).collect(),
+        Err(_) if jobs.len() > 1 => jobs.iter().flat_map(|job| pack(name, engine, target, &[*job])).collect(),
         Err(why) => {
             eprintln!("{}: {engine}: {why}", jobs[0].1.label);
             Vec::new()
@@ -111,7 +111,7 @@ fn main() {
                 .par_iter()
                 .flat_map_iter(|(name, target, module)| {
                     let jobs: Vec<(usize, &Job)> = module.jobs.iter().enumerate().collect();
-                    let of = |engine: &Engine| pack(name, engine, *target, module, &jobs);
+                    let of = |engine: &Engine| pack(name, engine, *target, &jobs);
                     engines(&ptxas, module.constants).iter().flat_map(of).collect::<Vec<_>>()
                 })
                 .collect();
