@@ -80,9 +80,24 @@ fn waits_for(earlier: Control, later: Control) -> bool {
 /// Fewest cycles that ptxas leaves behind `WARPGROUP.DEPBAR` (51 of 126 places), whatever comes. Behind `WARPGROUP.ARRIVE` it leaves fewer.
 const BEHIND_WAIT: u32 = 2;
 
+/// Fewest cycles that ptxas's code mostly leaves between `BSSY` and another instruction about convergence barriers or one that leaves,
+/// from sm_90 on.
+fn behind_bssy(next: Opcode) -> u32 {
+    match next {
+        Opcode::BSYNC | Opcode::BREAK => 9,
+        Opcode::CALL | Opcode::RET | Opcode::BRX | Opcode::BRXU | Opcode::EXIT => 8,
+        Opcode::BRA | Opcode::BSSY | Opcode::BMOV => 4,
+        _ => 1,
+    }
+}
+
 /// Fewest cycles between two instructions, with others between them or none, whatever registers they touch.
 pub(crate) fn stall_between(op: &Op, next: &Op, arch: Arch) -> u32 {
-    let least = if op.opcode == Opcode::WARPGROUP { BEHIND_WAIT } else { 1 };
+    let least = match op.opcode {
+        Opcode::WARPGROUP => BEHIND_WAIT,
+        Opcode::BSSY if arch >= Arch::Sm90 => behind_bssy(next.opcode),
+        _ => 1,
+    };
     u32::from(latency::stall_between(op.opcode, Some((next.opcode, next.plain_arithmetic)), arch)).max(least)
 }
 
