@@ -11,6 +11,7 @@ mod error;
 pub mod image;
 mod lines;
 mod model;
+mod notes;
 pub mod nvinfo;
 mod read;
 mod refusal;

@@ -1,7 +1,9 @@
 //! What a driver would not load: a linked cubin whose headers and records contradict each other, or the hardware.
 
 use crate::model::{Cubin, FileKind, Function, Section, SectionKind};
+use crate::notes::{CUINFO, Note, TKINFO, TKINFO_VERSION};
 use crate::target::{ABI_VERSION_NEW, OSABI_CUDA_NEW, is_new_layout};
+use crate::write::TEXT_ALIGN;
 use object::elf;
 use oriole_isa::Arch;
 use std::fmt;
@@ -16,19 +18,10 @@ const MOST_REGISTERS: u32 = 255;
 /// Barriers that a block has.
 const MOST_BARRIERS: u32 = 16;
 
-/// Bytes to which code is aligned: a line of the instruction cache, as all files of ptxas 12 and 13 have it.
-const CODE_ALIGNMENT: u64 = 128;
-
-/// The sections of notes that the driver asks for, and the type of the note in each: 580.159 on an H200 says "device kernel image is
-/// invalid" where a file of the newer layout has none, or another note there. That about the target came with the second
-/// layout of the one about the tool: ptxas 12.9's files do without.
-const TKINFO: (&str, u32) = (".note.nv.tkinfo", 2000);
-const CUINFO: (&str, u32) = (".note.nv.cuinfo", 1000);
 /// Where the type stands in a note, behind the sizes of its name and contents.
 const NOTE_TYPE: Range<usize> = 8..12;
-/// Where the layout's version stands in the note about the tool, and the version that has a note about the target beside it.
-const TKINFO_VERSION: Range<usize> = 24..28;
-const SECOND_LAYOUT: u32 = 2;
+/// Where the layout's version stands in the note about the tool.
+const TOOL_LAYOUT: Range<usize> = 24..28;
 
 /// Why a driver would not load a cubin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,24 +65,25 @@ impl Cubin {
         })
     }
 
-    /// The notes that the driver looks for and does not find.
+    /// The notes that the driver looks for and does not find: 580.159 on an H200 says "device kernel image is invalid" where a
+    /// file of the newer layout has none, or another note there.
     fn note_refusals(&self) -> Vec<String> {
         if self.abi_version < ABI_VERSION_NEW {
             return Vec::new();
         }
-        let missing = |(name, kind): (&str, u32)| format!("section '{name}' with a note of type {kind} is missing");
+        let missing = |Note { section, kind }| format!("section '{section}' with a note of type {kind} is missing");
         let Some(tool) = self.note(TKINFO) else { return vec![missing(TKINFO)] };
-        let needs_target = tool.get(TKINFO_VERSION) == Some(&SECOND_LAYOUT.to_le_bytes()[..]);
+        let needs_target = tool.get(TOOL_LAYOUT) == Some(&TKINFO_VERSION.to_le_bytes()[..]);
         let lacks_target = needs_target && self.note(CUINFO).is_none();
         lacks_target.then(|| missing(CUINFO)).into_iter().collect()
     }
 
-    /// The bytes of the section of that name that holds a note of that type.
-    fn note(&self, (name, kind): (&str, u32)) -> Option<&[u8]> {
+    /// The bytes of the section that holds a note.
+    fn note(&self, note: Note) -> Option<&[u8]> {
         let is_note = |section: &&Section| {
-            section.name == name
+            section.name == note.section
                 && section.sh_type == elf::SHT_NOTE
-                && section.data.get(NOTE_TYPE) == Some(&kind.to_le_bytes()[..])
+                && section.data.get(NOTE_TYPE) == Some(&note.kind.to_le_bytes()[..])
         };
         self.sections.iter().find(is_note).map(|section| &section.data[..])
     }
@@ -138,7 +132,7 @@ impl Cubin {
         if text.sh_flags & flags != flags {
             return Some(format!("section '{}' is not marked as code that is loaded", text.name));
         }
-        let is_aligned = text.align.is_power_of_two() && text.align >= CODE_ALIGNMENT;
-        (!is_aligned).then(|| format!("section '{}' is aligned to {}, not to {CODE_ALIGNMENT}", text.name, text.align))
+        let is_aligned = text.align.is_power_of_two() && text.align >= TEXT_ALIGN;
+        (!is_aligned).then(|| format!("section '{}' is aligned to {}, not to {TEXT_ALIGN}", text.name, text.align))
     }
 }

@@ -7,6 +7,7 @@ use super::symbols::object_type;
 use crate::compat;
 use crate::error::WriteError;
 use crate::model::{FileKind, Param};
+use crate::notes::{CUINFO, TKINFO, TKINFO_VERSION};
 use crate::nvinfo::{self, Attribute, Value, number};
 use crate::read::PARAM_SIZE_SHIFT;
 use crate::spec::{Demands, FunctionSpec, ModuleSpec, ObjectKind, ParamSpec};
@@ -305,13 +306,7 @@ pub(super) fn compat(module: &ModuleSpec, fastpath: Fastpath) -> Result<Vec<u8>,
 
 /// Owner of our notes, 12 bytes long: readers of `.note.nv.cuinfo` expect its contents at byte 24. The driver does not look at it.
 const NOTE_OWNER: &[u8; 12] = b"oriole\0\0\0\0\0\0";
-/// Type of the note about the tool that readers of `.note.nv.tkinfo` look for.
-const NOTE_TKINFO: u32 = 2000;
-/// Layout version of that note.
-const TKINFO_VERSION: u32 = 2;
-/// Type of the note about the target that readers of `.note.nv.cuinfo` look for.
-const NOTE_CUINFO: u32 = 1000;
-/// Layout version of that note.
+/// Layout version of the note about the target.
 const CUINFO_VERSION: u16 = 2;
 
 /// The note about the tool: layout version, and for each text where it begins behind these words: the object's name, the tool,
@@ -327,14 +322,14 @@ pub(super) fn tool_note(spec: &ModuleSpec) -> Vec<u8> {
         strings.extend(text.bytes().chain([0]));
     }
     strings.resize(strings.len().next_multiple_of(4), 0);
-    note(NOTE_TKINFO, &[words, strings].concat())
+    note(TKINFO.kind, &[words, strings].concat())
 }
 
 /// The note about the target: layout version, SM of the virtual architecture, driver interface.
 /// cuobjdump and the driver refuse an sm_90 file without it; at the owner's name they do not look.
 pub(super) fn target_note(spec: &ModuleSpec) -> Vec<u8> {
     let halves = [CUINFO_VERSION, spec.target.sm as u16].map(u16::to_le_bytes).concat();
-    note(NOTE_CUINFO, &[&halves[..], &API_VERSION.to_le_bytes()].concat())
+    note(CUINFO.kind, &[&halves[..], &API_VERSION.to_le_bytes()].concat())
 }
 
 fn note(kind: u32, text: &[u8]) -> Vec<u8> {

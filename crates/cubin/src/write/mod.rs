@@ -19,14 +19,14 @@ pub use layout::{param_base, reserved_shared, targets};
 use crate::compat;
 use crate::error::WriteError;
 use crate::model::FileKind;
+use crate::notes::{CUINFO, TKINFO};
 use crate::reloc;
 use crate::spec::{FunctionSpec, InnerFunctionSpec, ModuleSpec, ObjectKind, RelocSpec};
 use layout::Layout;
 use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE, SectionPlan, SymbolTable};
 use relocations::Relocator;
 use sections::{
-    ADDRESS_TABLE, CUINFO, DEBUG_FRAME, TKINFO, bank0_name, has_shared, in_object_file, shared_base, shared_name,
-    text_name,
+    ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name,
 };
 use variables::{CONSTANT, GLOBAL, GLOBAL_INIT, SHARED, VariableSection, Variables};
 
@@ -40,8 +40,9 @@ const MEMORY_FLAGS: u32 = elf::SHF_ALLOC | elf::SHF_WRITE;
 const TKINFO_FLAGS: u32 = 0x0200_0000;
 const CUINFO_FLAGS: u32 = 0x0100_0000;
 
+/// Bytes to which code is aligned: a line of the instruction cache, as all files of ptxas 12 and 13 have it.
+pub(crate) const TEXT_ALIGN: u64 = 128;
 /// Alignments in bytes.
-const TEXT_ALIGN: u64 = 128;
 const BANK_ALIGN: u64 = 4;
 const SHARED_ALIGN: u64 = 16;
 
@@ -134,8 +135,8 @@ fn notes(module: &ModuleSpec, layout: &Layout, symbols: &SymbolTable) -> Result<
         SectionPlan { sh_type: elf::SHT_NOTE, ..plan }
     };
     let mut out = vec![
-        note(TKINFO, TKINFO_FLAGS, info::tool_note(module)),
-        note(CUINFO, CUINFO_FLAGS, info::target_note(module)),
+        note(TKINFO.section, TKINFO_FLAGS, info::tool_note(module)),
+        note(CUINFO.section, CUINFO_FLAGS, info::target_note(module)),
     ];
     out.push(SectionPlan::table(".nv.info".to_owned(), SHT_CUDA_INFO, info::module_info(layout, module, symbols)?));
     if let Some(fastpath) = layout.compat {

@@ -8,9 +8,6 @@ use crate::spec::{FunctionSpec, ModuleSpec};
 
 /// Name of the section about stack frames.
 pub(super) const DEBUG_FRAME: &str = ".debug_frame";
-/// Names of the notes about the tool and about the target.
-pub(super) const TKINFO: &str = ".note.nv.tkinfo";
-pub(super) const CUINFO: &str = ".note.nv.cuinfo";
 /// Name of the section of addresses: constant bank 4.
 pub(super) const ADDRESS_TABLE: &str = ".nv.constant4";
 

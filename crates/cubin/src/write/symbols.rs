@@ -5,11 +5,11 @@ use object::elf;
 use super::layout::Layout;
 use super::plan::SymbolPlan;
 use super::sections::{
-    ADDRESS_TABLE, CUINFO, DEBUG_FRAME, TKINFO, bank0_name, has_shared, in_object_file, shared_base, shared_name,
-    text_name,
+    ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name,
 };
 use super::variables::{SHARED, Variables};
 use crate::model::{Binding, FileKind};
+use crate::notes::{CUINFO, TKINFO};
 use crate::read::{STO_CUDA_ENTRY, STO_CUDA_SHARED, STT_CUDA_OBJECT};
 use crate::spec::{ExternVariable, FunctionSpec, Memory, ModuleSpec, ObjectKind, ObjectSpec, VariableSpec};
 
@@ -35,7 +35,8 @@ const RESERVED_OFFSET_SIZE: u64 = 4;
 
 /// All symbols, in no order yet.
 pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variables<'_>) -> Vec<SymbolPlan> {
-    let mut out = Vec::from([DEBUG_FRAME, TKINFO, CUINFO].map(|n| SymbolPlan::of_section(n.to_owned())));
+    let mut out =
+        Vec::from([DEBUG_FRAME, TKINFO.section, CUINFO.section].map(|n| SymbolPlan::of_section(n.to_owned())));
     for function in &module.functions {
         function_symbols(&mut out, shared_base(module, layout), function);
     }
