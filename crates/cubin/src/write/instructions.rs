@@ -3,6 +3,9 @@
 use crate::nvinfo::{Attribute, number};
 use crate::spec::{Exchange, FunctionSpec, HalfWord, MaskRegister, MbarrierAccess};
 
+/// Words of one record about loads of which not all is read: whole pairs, as many as its 16-bit size has room for.
+const UNUSED_WORDS: usize = 2 * (u16::MAX as usize / 8);
+
 /// A register's number as DWARF has it: the kind in the top byte.
 const DWARF_R: u32 = 0x0500_0000;
 const DWARF_UR: u32 = 0x0b00_0000;
@@ -39,7 +42,9 @@ pub(super) fn push(records: &mut Vec<Attribute>, function: &FunctionSpec) {
     }
     if !function.unused_bytes.is_empty() {
         let words: Vec<u32> = function.unused_bytes.iter().flat_map(|&(offset, used)| [offset, used]).collect();
-        records.push(Attribute::words(number::UNUSED_LOAD_BYTE_OFFSET, &words));
+        // A record holds 65,535 bytes at most.
+        let parts = words.chunks(UNUSED_WORDS);
+        records.extend(parts.map(|part| Attribute::words(number::UNUSED_LOAD_BYTE_OFFSET, part)));
     }
     if let Some(mbarriers) = &function.mbarriers {
         let words: Vec<u32> = mbarriers.accesses.iter().flat_map(access).collect();
