@@ -298,6 +298,18 @@ fn instructions(listing: &str, function: &str) -> Vec<String> {
 /// The numbers are those in ptxas's cubins of kernels with `mbarrier.init`, `mbarrier.arrive_drop` (sm_80), and with a shuffle under
 /// masks in R5, in UR4 and in no register; of loads of three words of four, and of atomics on halves at an address in R7 and at a fixed one.
 #[test]
+fn a_list_longer_than_a_record_is_written_whole() {
+    let mut kernel = FunctionSpec::kernel("k", vec![0; 0x80], 8);
+    kernel.unused_bytes = (0..20_000).map(|n| (n * 0x10, 0xfff)).collect();
+    let expected: Vec<u32> = kernel.unused_bytes.iter().flat_map(|&(offset, used)| [offset, used]).collect();
+    let mut module = ModuleSpec::new(Target::from_name("sm_80").unwrap());
+    module.functions.push(kernel);
+    let cubin = Cubin::parse(&write(&module).unwrap()).unwrap();
+    let lists = cubin.functions[0].info.iter().filter(|record| record.number == number::UNUSED_LOAD_BYTE_OFFSET);
+    assert_eq!(lists.flat_map(|record| record.as_words()).collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn lists_of_instructions_are_written() {
     let mut kernel = FunctionSpec::kernel("k", vec![0; 0x80], 8);
     kernel.gathers = true;
