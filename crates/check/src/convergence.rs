@@ -2,7 +2,7 @@
 //!
 //! A second dataflow, function by function, from the point of view of one thread: what each of `B0` to `B15` holds. At a
 //! `BSYNC` the barrier holds threads on every path, among them this one; at a `BSSY` it holds none; a `BREAK` takes this
-//! thread out of one that holds it; no call changes one that holds threads; at a return none holds any; and who waits at
+//! thread out of one that holds it; up to sm_75 it has been cleared before it is set; no call changes one that holds threads; at a return none holds any; and who waits at
 //! one has been taken out of all that were set after it. `docs/convergence.md` says why this is enough.
 
 use crate::checked::Checked;
@@ -25,7 +25,8 @@ pub(crate) fn check(checked: &Checked<'_>, graph: &Graph, roots: &[BlockId]) -> 
     let edges = calls.flat_map(|block| &graph.blocks[block as usize].edges);
     let callees = edges.filter(|edge| edge.kind == EdgeKind::Call).map(|edge| edge.to);
     let starts: BTreeSet<BlockId> = roots.iter().copied().chain(callees).collect();
-    let mut functions = Functions { program, graph, changed: FxHashMap::default() };
+    let adds = program.arch.adds_to_barriers();
+    let mut functions = Functions { program, graph, adds, changed: FxHashMap::default() };
     // A function changes what its callees change; rounds until none is found to change more.
     while functions.round(&starts) {}
     let mut lapses = BTreeMap::new();
@@ -50,6 +51,8 @@ fn comes_back(graph: &Graph, block: BlockId) -> bool {
 struct Functions<'p> {
     program: &'p Program,
     graph: &'p Graph,
+    /// `BSSY` adds threads to those that the barrier has.
+    adds: bool,
     /// By first block: the barriers that the function may come back with changed.
     changed: FxHashMap<BlockId, u16>,
 }
@@ -144,7 +147,7 @@ impl Functions<'_> {
         for at in block.first..block.end {
             let line = &self.program.lines[at as usize];
             if !line.never {
-                step(line, &mut state, &mut |lapse| report(at, lapse));
+                step(self.adds, line, &mut state, &mut |lapse| report(at, lapse));
             }
         }
         let last = block.end - 1;
@@ -178,14 +181,19 @@ fn numbers(mask: u16) -> impl Iterator<Item = usize> {
     (0..BARRIERS).filter(move |barrier| mask >> barrier & 1 != 0)
 }
 
-/// One instruction.
-fn step(line: &Line, state: &mut State, report: &mut impl FnMut(String)) {
+/// One instruction. `adds`: `BSSY` adds threads.
+fn step(adds: bool, line: &Line, state: &mut State, report: &mut impl FnMut(String)) {
     let inst = &line.inst;
     match inst.opcode {
         Opcode::BSSY => {
             let Some(barrier) = barrier(inst, Role::Bar) else { return };
             if state.held[barrier].holds() {
                 report(format!("B{barrier} is set although it still holds threads on some path"));
+            }
+            if adds && state.cleared >> barrier & 1 == 0 {
+                report(format!(
+                    "B{barrier} is set and not cleared before, so threads are added that it may still hold"
+                ));
             }
             state.begin(barrier);
         }
@@ -234,6 +242,7 @@ fn barrier_move(line: &Line, state: &mut State) {
             }
             if inst.get(Field::CLEAR) {
                 state.set(from, if always { Held::NOBODY } else { Held::UNKNOWN });
+                state.cleared |= u16::from(always) << from;
             }
         }
         (None, None) => state.registers(line),

@@ -91,6 +91,8 @@ pub(crate) struct State {
     pub(crate) held: [Held; BARRIERS],
     /// By barrier: those that have been set since it was, and still hold the thread on some path.
     pub(crate) inside: [u16; BARRIERS],
+    /// The barriers that have been cleared and not been set since, a bit each.
+    pub(crate) cleared: u16,
     /// What registers and places on the stack hold, in order: values of barriers that were moved there.
     notes: Vec<(i64, Held)>,
 }
@@ -98,7 +100,7 @@ pub(crate) struct State {
 impl Default for State {
     /// At the start of a function.
     fn default() -> Self {
-        State { held: [Held::CALLERS; BARRIERS], inside: [0; BARRIERS], notes: Vec::new() }
+        State { held: [Held::CALLERS; BARRIERS], inside: [0; BARRIERS], cleared: 0, notes: Vec::new() }
     }
 }
 
@@ -148,6 +150,7 @@ impl State {
             self.held[barrier] = self.held[barrier].join(other.held[barrier]);
             self.inside[barrier] |= other.inside[barrier];
         }
+        self.cleared &= other.cleared;
         let theirs = |place: i64| other.notes.iter().find(|(at, _)| *at == place).map(|(_, held)| *held);
         self.notes = before.notes.iter().filter_map(|(at, held)| Some((*at, held.join(theirs(*at)?)))).collect();
         *self != before
@@ -162,6 +165,7 @@ impl State {
     /// The barrier is given another value.
     pub(crate) fn set(&mut self, barrier: usize, held: Held) {
         self.held[barrier] = held;
+        self.cleared &= !(1 << barrier);
         self.inside[barrier] = 0;
         self.inside.iter_mut().for_each(|inside| *inside &= !(1 << barrier));
     }

@@ -136,6 +136,12 @@ impl Arch {
         }
     }
 
+    /// `BSSY` adds its threads to those that the convergence barrier has: it has to be cleared before (`BMOV.32.CLEAR RZ, Bn`). So it is up to
+    /// sm_75. ptxas clears it in each of 817 places of its code for sm_75 (`shared/kernels`), and in none for sm_80.
+    pub fn adds_to_barriers(self) -> bool {
+        self <= Arch::Sm75
+    }
+
     /// The compute capability as one number: 80 for `sm_80`.
     pub fn number(self) -> u32 {
         MEMBERS.iter().find(|(_, arch)| *arch == self).map_or(0, |(number, _)| *number)

@@ -63,6 +63,9 @@ bitflags::bitflags! {
         const BIT_SPILL = 1 << 6;
         /// Refills one predicate bit from a general register.
         const BIT_REFILL = 1 << 7;
+        /// Executed by the lanes of one member mask after those of another, behind a `WARPSYNC` of these masks: what comes out is the
+        /// same for lanes of one mask, not for all.
+        const BY_MASK = 1 << 8;
         /// Reads memory that nothing writes while the kernel runs: may move freely.
         const INVARIANT = 1 << 9;
         /// All threads of the warp agree on its guard (`bra.uni`): no convergence point is needed.
@@ -291,6 +294,12 @@ impl Inst {
             InstKind::Phi | InstKind::Undef => !1,
             InstKind::Hold => !0,
         }
+    }
+
+    /// Whether it clears a convergence barrier and nothing gets what was in it (`BMOV.32.CLEAR RZ, Bn`).
+    pub fn discards(&self) -> bool {
+        let clears = self.is_machine() && self.opcode == Opcode::BMOV && self.get(Field::CLEAR);
+        clears && self.operand(Role::D).is_some_and(|to| to.is_zero())
     }
 
     /// Whether operand `index` is written.

@@ -3,11 +3,12 @@
 use crate::chapters::meeting;
 use crate::error::{Lowered, unsupported};
 use crate::function::ops::lut;
-use crate::function::{FnLower, destinations, operands, ops, sources, uniform, word_ops};
+use crate::function::{FnLower, destinations, operands, ops, sources, word_ops};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, C, D, PA, PD};
 use oriole_isa::{
-    Cmp, Credux, CreduxType, Field, MatchMode, MatchSize, Mods, Opcode as Sass, Redux, Role, Setting, Shfl, Vote,
+    Cmp, Credux, CreduxType, Field, MatchMode, MatchSize, Mods, Opcode as Sass, Redux, RegFile, Role, Setting, Shfl,
+    Vote, WarpsyncMode,
 };
 use oriole_ori::{Inst, InstFlags, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Word};
@@ -32,20 +33,55 @@ pub(crate) fn meet(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered {
     Ok(())
 }
 
-/// Emits the exchange that a `.sync` instruction is.
-fn exchange_of(cx: &mut FnLower<'_, '_>, opcode: Sass, mods: &[Setting], operands: &[(Role, Operand)]) -> Lowered {
-    let inst = cx.emit(opcode, mods, operands)?;
-    cx.func.edit().update(inst, |inst| inst.flags |= InstFlags::MEMBERS);
-    Ok(())
+/// Who exchanges at a `.sync` instruction, besides that all members wait for each other.
+#[derive(Clone, Copy)]
+enum Members {
+    /// All lanes that execute it together: its mask is a constant, or it has none.
+    Here,
+    /// The lanes of one mask, which the lanes hold in this register. Others may be there.
+    Among(Operand),
+    /// The lanes of one mask, and no others: behind `WARPSYNC.EXCLUSIVE`.
+    Alone,
 }
 
-/// What the last operand of a `.sync` instruction says: these threads meet here.
-///
-/// Where the threads are together anyway slot 99 takes the WARPSYNC out.
-pub(crate) fn converge(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered {
-    let inst = wait_for(cx, mask)?;
-    cx.emit_inst(inst)?;
-    Ok(())
+impl Members {
+    /// Emits the exchange that a `.sync` instruction is.
+    fn exchange(
+        self,
+        cx: &mut FnLower<'_, '_>,
+        opcode: Sass,
+        mods: &[Setting],
+        operands: &[(Role, Operand)],
+    ) -> Lowered {
+        let inst = cx.emit(opcode, mods, operands)?;
+        cx.func.edit().update(inst, |inst| inst.flags |= InstFlags::MEMBERS | self.flags());
+        Ok(())
+    }
+
+    /// What is noted at the instructions that differ from mask to mask.
+    fn flags(self) -> InstFlags {
+        if matches!(self, Members::Here) { InstFlags::empty() } else { InstFlags::BY_MASK }
+    }
+
+    /// `to` = what the exchange has left in a uniform register. The lanes of the next mask overwrite that, so the copy stays where it is.
+    fn take(self, cx: &mut FnLower<'_, '_>, to: Operand, uniform: Operand) -> Lowered {
+        let mut copy = Inst::copy(RegFile::R, to, uniform);
+        if matches!(self, Members::Alone) {
+            copy.flags |= self.flags() | InstFlags::VOLATILE;
+        }
+        cx.emit_inst(copy)?;
+        Ok(())
+    }
+
+    /// The members for which `pred` holds.
+    fn ballot(self, cx: &mut FnLower<'_, '_>, pred: Operand) -> Lowered<Operand> {
+        let all = cx.temp()?;
+        self.exchange(cx, Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, all), (PA, pred)])?;
+        match self {
+            Members::Among(mask) => word_ops::logic(cx, lut::AND, all, mask),
+            Members::Here | Members::Alone => Ok(all),
+        }
+    }
 }
 
 /// All threads of the warp meet here: what `.sync.aligned` says.
@@ -90,13 +126,15 @@ fn shuffle(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let [_, value, lane, clamp, rest @ ..] = instruction.operands.as_slice() else {
         return Err(unknown(cx, instruction));
     };
-    members(cx, instruction, rest.first(), |cx, _| {
+    members(cx, instruction, rest.first(), Telling::Needless, |cx, wait| {
         let value = sources::src(cx, value)?;
         let value = ops::in_reg(cx, value)?;
         let lane = shuffle_source(cx, lane, 0x1f)?;
         let clamp = shuffle_source(cx, clamp, 0x1fff)?;
+        let members = wait.here(cx)?;
         let (to, pred) = results(cx, operands::operand(instruction, 0)?)?;
-        exchange_of(cx, Sass::SHFL, &[Field::SHFL.is(mode)], &[(D, to), (PD, pred), (A, value), (B, lane), (C, clamp)])
+        let operands = [(D, to), (PD, pred), (A, value), (B, lane), (C, clamp)];
+        members.exchange(cx, Sass::SHFL, &[Field::SHFL.is(mode)], &operands)
     })
 }
 
@@ -109,132 +147,157 @@ fn shuffle_source(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, mask: u32) -
     ops::in_reg(cx, source)
 }
 
-/// The member mask of an instruction whose lanes may have different ones; `None` where it is a constant: then those that
-/// execute the instruction together are its members.
-fn mask_of_lanes(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered<Option<Operand>> {
-    if mask.imm().is_some() {
-        return Ok(None);
-    }
-    let mask = sources::src(cx, mask)?;
-    ops::in_reg(cx, mask).map(Some)
+/// How an exchange tells its members from other lanes, where they have different masks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Telling {
+    /// Not at all: each lane gets something of one member alone.
+    Needless,
+    /// Its result can be put under the mask.
+    ByResult,
+    /// It can, where `WARPSYNC` cannot let the lanes of one mask execute alone.
+    AtWorst,
+    /// The lanes of one mask execute it alone.
+    Alone,
 }
 
-/// Waits for the members of the mask, where there is one, and emits their exchange; it gets what [`mask_of_lanes`] says. Members
+/// Waits for the members of the mask, where there is one, and emits their exchange; `wait` does so where the exchange says. Members
 /// that are at another instruction come together with these ([`meeting`]).
 fn members(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     mask: Option<&ast::Operand>,
-    exchange: impl FnOnce(&mut FnLower<'_, '_>, Option<Operand>) -> Lowered,
+    telling: Telling,
+    exchange: impl FnOnce(&mut FnLower<'_, '_>, Wait) -> Lowered,
 ) -> Lowered {
-    let Some(mask) = mask else { return exchange(cx, None) };
+    let Some(mask) = mask else { return exchange(cx, Wait { wait: None, members: Members::Here }) };
     meeting::exchange(cx, instruction, mask, |cx| {
-        converge(cx, mask)?;
-        let mask = mask_of_lanes(cx, mask)?;
-        exchange(cx, mask)
+        let wait = Wait::new(cx, mask, telling)?;
+        exchange(cx, wait)
     })
 }
 
-/// Emits what `exchange` emits for the lanes of one mask after the other, where they have different ones. Where all have the
-/// same, [slot 71](../../../opt/src/passes/member_masks.rs) takes the loop out.
-fn by_mask(
-    cx: &mut FnLower<'_, '_>,
-    mask: Option<Operand>,
-    exchange: impl FnOnce(&mut FnLower<'_, '_>) -> Lowered,
-) -> Lowered {
-    let Some(mask) = mask else { return exchange(cx) };
-    uniform::by_value(cx, &[mask], |cx, _, guard| {
-        // Behind a branch, not under the guard: what is written there has no earlier value that would have to be kept in the loop.
-        let (inside, after) = (cx.new_block()?, cx.new_block()?);
-        match guard {
-            Some(guard) => cx.branch(Operand::reg(guard.pred).with_not(!guard.negated), after, inside)?,
-            None => cx.jump(inside),
+/// The wait that comes right before an exchange.
+struct Wait {
+    wait: Option<Inst>,
+    members: Members,
+}
+
+impl Wait {
+    fn new(cx: &mut FnLower<'_, '_>, mask: &ast::Operand, telling: Telling) -> Lowered<Wait> {
+        if mask.imm().is_some() || telling == Telling::Needless {
+            return Ok(Wait { wait: Some(wait_for(cx, mask)?), members: Members::Here });
         }
-        cx.switch_to(inside);
-        exchange(cx)?;
-        cx.jump(after);
-        cx.switch_to(after);
-        Ok(())
-    })
-}
+        // Threads of one mask go on without those that a guard keeps away, and all meet behind the branch.
+        cx.guard_by_branch()?;
+        let mask = sources::src(cx, mask)?;
+        let mask = ops::in_reg(cx, mask)?;
+        let mut wait = Inst::neutral(Sass::WARPSYNC, Mods::new());
+        wait.set_role(A, mask);
+        if !cx.has_with(Sass::WARPSYNC, Field::WARPSYNC_MODE.is(WarpsyncMode::EXCLUSIVE)) {
+            return Ok(Wait { wait: Some(wait), members: Members::Among(mask) });
+        }
+        wait.mods.set(Field::WARPSYNC_MODE, WarpsyncMode::EXCLUSIVE);
+        let members = if telling == Telling::ByResult { Members::Among(mask) } else { Members::Alone };
+        if matches!(members, Members::Alone) {
+            // Also where all threads of the warp are together.
+            wait.flags |= InstFlags::VOLATILE;
+        }
+        Ok(Wait { wait: Some(wait), members })
+    }
 
-/// The members for which `pred` holds: those of the lanes that are here, under the mask.
-fn members_where(cx: &mut FnLower<'_, '_>, pred: Operand, mask: Operand) -> Lowered<Operand> {
-    let all = cx.temp()?;
-    exchange_of(cx, Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, all), (PA, pred)])?;
-    word_ops::logic(cx, lut::AND, all, mask)
+    /// Emits it.
+    fn here(self, cx: &mut FnLower<'_, '_>) -> Lowered<Members> {
+        if let Some(wait) = self.wait {
+            cx.emit_inst(wait)?;
+        }
+        Ok(self.members)
+    }
 }
 
 /// `vote.sync.mode d, a, mask;`
 fn vote(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (to, source) = (operands::operand(instruction, 0)?, operands::operand(instruction, 1)?);
-    members(cx, instruction, instruction.operands.get(2), |cx, mask| {
+    let mask = instruction.operands.get(2);
+    if instruction.has(Word::Ballot) {
+        return members(cx, instruction, mask, Telling::ByResult, |cx, wait| {
+            let pred = sources::pred(cx, source)?;
+            let members = wait.here(cx)?;
+            let Members::Among(_) = members else {
+                let to = destinations::dst(cx, to)?;
+                return members.exchange(cx, Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, to), (PA, pred)]);
+            };
+            let ballot = members.ballot(cx, pred)?;
+            let to = destinations::dst(cx, to)?;
+            ops::mov(cx, to, ballot)
+        });
+    }
+    let modes = [(Word::All, Vote::ALL), (Word::Any, Vote::ANY), (Word::Uni, Vote::EQ)];
+    let mode = modes.iter().find(|(word, _)| instruction.has(*word)).ok_or_else(|| unknown(cx, instruction))?.1;
+    let telling = if mode == Vote::EQ { Telling::AtWorst } else { Telling::ByResult };
+    members(cx, instruction, mask, telling, |cx, wait| {
         let pred = sources::pred(cx, source)?;
-        if instruction.has(Word::Ballot) {
-            return ballot(cx, to, pred, mask);
-        }
-        let modes = [(Word::All, Vote::ALL), (Word::Any, Vote::ANY), (Word::Uni, Vote::EQ)];
-        let mode = modes.iter().find(|(word, _)| instruction.has(*word)).ok_or_else(|| unknown(cx, instruction))?.1;
-        vote_of(cx, to, pred, mask, mode)
+        let members = wait.here(cx)?;
+        let Members::Among(_) = members else {
+            let to = destinations::dst_pred(cx, to)?;
+            return members.exchange(cx, Sass::VOTE, &[Field::VOTE.is(mode)], &[(PD, to), (PA, pred)]);
+        };
+        vote_among(cx, to, pred, members, mode)
     })
 }
 
-/// `vote.sync` of a predicate as the result.
-fn vote_of(cx: &mut FnLower<'_, '_>, to: &ast::Operand, pred: Operand, mask: Option<Operand>, mode: Vote) -> Lowered {
-    let Some(mask) = mask.filter(|_| mode != Vote::EQ) else {
-        let to = destinations::dst_pred(cx, to)?;
-        return by_mask(cx, mask, |cx| exchange_of(cx, Sass::VOTE, &[Field::VOTE.is(mode)], &[(PD, to), (PA, pred)]));
-    };
+/// `vote.sync` of a predicate as the result, made of ballots.
+fn vote_among(cx: &mut FnLower<'_, '_>, to: &ast::Operand, pred: Operand, members: Members, mode: Vote) -> Lowered {
     let (pred, comparison) = if mode == Vote::ALL { (pred.not(), Cmp::EQ) } else { (pred, Cmp::NE) };
-    let members = members_where(cx, pred, mask)?;
+    let ballot = members.ballot(cx, pred)?;
+    if mode != Vote::EQ {
+        let to = destinations::dst_pred(cx, to)?;
+        return ops::isetp(cx, to, comparison, false, ballot, Operand::rz());
+    }
+    let all = members.ballot(cx, Operand::pt())?;
+    let (none, every) = (cx.temp_pred()?, cx.temp_pred()?);
+    ops::isetp(cx, none, Cmp::EQ, false, ballot, Operand::rz())?;
+    ops::isetp(cx, every, Cmp::EQ, false, ballot, all)?;
     let to = destinations::dst_pred(cx, to)?;
-    ops::isetp(cx, to, comparison, false, members, Operand::rz())
-}
-
-/// `vote.sync.ballot.b32`
-fn ballot(cx: &mut FnLower<'_, '_>, to: &ast::Operand, pred: Operand, mask: Option<Operand>) -> Lowered {
-    let Some(mask) = mask else {
-        let to = destinations::dst(cx, to)?;
-        return exchange_of(cx, Sass::VOTE, &[Field::VOTE.is(Vote::ANY)], &[(D, to), (PA, pred)]);
-    };
-    let members = members_where(cx, pred, mask)?;
-    let to = destinations::dst(cx, to)?;
-    ops::mov(cx, to, members)
+    ops::logic_pred(cx, to, none, every, lut::OR)
 }
 
 /// `match.mode.sync.type d|p, a, mask;`
 fn matching(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let mode = if instruction.has(Word::All) { MatchMode::ALL } else { MatchMode::ANY };
+    let all = instruction.has(Word::All);
     let wide = instruction.last_type().is_some_and(|ty| ty.bits() == 64);
     let source = operands::operand(instruction, 1)?;
     let mask = operands::operand(instruction, 2)?;
-    members(cx, instruction, Some(mask), |cx, mask| match_members(cx, instruction, mode, wide, (source, mask)))
+    let telling = if all { Telling::AtWorst } else { Telling::ByResult };
+    members(cx, instruction, Some(mask), telling, |cx, wait| {
+        let value = if wide {
+            let value = sources::src64(cx, source)?;
+            ops::in_pair(cx, value)?
+        } else {
+            let value = sources::src(cx, source)?;
+            ops::in_reg(cx, value)?
+        };
+        let size = Field::MATCH_SIZE.is(if wide { MatchSize::U64 } else { MatchSize::U32 });
+        let members = wait.here(cx)?;
+        let (to, pred) = results(cx, operands::operand(instruction, 0)?)?;
+        let Members::Among(mask) = members else {
+            let mode = Field::MATCH_MODE.is(if all { MatchMode::ALL } else { MatchMode::ANY });
+            return members.exchange(cx, Sass::MATCH, &[mode, size], &[(D, to), (PD, pred), (A, value)]);
+        };
+        let same = cx.temp()?;
+        let any = Field::MATCH_MODE.is(MatchMode::ANY);
+        members.exchange(cx, Sass::MATCH, &[any, size], &[(D, same), (A, value)])?;
+        if all { match_all(cx, (to, pred), members, same) } else { word_ops::lop2(cx, to, lut::AND, same, mask) }
+    })
 }
 
-/// `match` of a value among the members of a mask.
-fn match_members(
-    cx: &mut FnLower<'_, '_>,
-    instruction: &Instruction,
-    mode: MatchMode,
-    wide: bool,
-    (source, mask): (&ast::Operand, Option<Operand>),
-) -> Lowered {
-    let value = if wide {
-        let value = sources::src64(cx, source)?;
-        ops::in_pair(cx, value)?
-    } else {
-        let value = sources::src(cx, source)?;
-        ops::in_reg(cx, value)?
-    };
-    let size = if wide { MatchSize::U64 } else { MatchSize::U32 };
-    let mods = [Field::MATCH_MODE.is(mode), Field::MATCH_SIZE.is(size)];
-    let (to, pred) = results(cx, operands::operand(instruction, 0)?)?;
-    if let Some(mask) = mask.filter(|_| mode == MatchMode::ANY) {
-        let same = cx.temp()?;
-        exchange_of(cx, Sass::MATCH, &mods, &[(D, same), (A, value)])?;
-        return word_ops::lop2(cx, to, lut::AND, same, mask);
-    }
-    by_mask(cx, mask, |cx| exchange_of(cx, Sass::MATCH, &mods, &[(D, to), (PD, pred), (A, value)]))
+/// `match.all` of the lanes that have the same value as each.
+fn match_all(cx: &mut FnLower<'_, '_>, (to, pred): (Operand, Operand), members: Members, same: Operand) -> Lowered {
+    let all = members.ballot(cx, Operand::pt())?;
+    let others = word_ops::logic(cx, lut::NOT_AND, same, all)?;
+    let alike = cx.temp_pred()?;
+    ops::isetp(cx, alike, Cmp::EQ, false, others, Operand::rz())?;
+    word_ops::select(cx, to, all, Operand::rz(), alike)?;
+    if pred.as_reg().is_some() { ops::logic_pred(cx, pred, alike, alike, lut::OR) } else { Ok(()) }
 }
 
 /// `activemask.b32 d;`
@@ -274,15 +337,14 @@ fn reduce_members(
     mods: &[Setting],
     read: fn(&mut FnLower<'_, '_>, &ast::Operand) -> Lowered<Operand>,
 ) -> Lowered {
-    members(cx, instruction, Some(operands::operand(instruction, 2)?), |cx, mask| {
+    members(cx, instruction, Some(operands::operand(instruction, 2)?), Telling::Alone, |cx, wait| {
         let value = read(cx, operands::operand(instruction, 1)?)?;
         let value = ops::in_reg(cx, value)?;
         let to = destinations::dst(cx, operands::operand(instruction, 0)?)?;
-        by_mask(cx, mask, |cx| {
-            let all = Operand::reg(cx.temp_of(RegType::Ur)?);
-            exchange_of(cx, opcode, mods, &[(D, all), (A, value)])?;
-            ops::mov(cx, to, all)
-        })
+        let members = wait.here(cx)?;
+        let all = Operand::reg(cx.temp_of(RegType::Ur)?);
+        members.exchange(cx, opcode, mods, &[(D, all), (A, value)])?;
+        members.take(cx, to, all)
     })
 }
 
@@ -309,19 +371,21 @@ fn elect(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         return Err(unsupported(instruction.opcode_span, format!("elect on {}", cx.arch())));
     }
     let ast::Operand::Pair(pair) = operands::operand(instruction, 0)? else { return Err(unknown(cx, instruction)) };
-    members(cx, instruction, Some(operands::operand(instruction, 1)?), |cx, mask| {
+    members(cx, instruction, Some(operands::operand(instruction, 1)?), Telling::Alone, |cx, wait| {
         let pred = destinations::dst_pred(cx, &pair[1])?;
-        if matches!(pair[0], ast::Operand::Sink(_)) {
-            return by_mask(cx, mask, |cx| {
-                cx.emit(Sass::ELECT, &[], &[(PD, pred)])?;
-                Ok(())
-            });
+        let members = wait.here(cx)?;
+        let leader = match pair[0] {
+            ast::Operand::Sink(_) => None,
+            _ => Some(Operand::reg(cx.temp_of(RegType::Ur)?)),
+        };
+        let elect = cx.emit(Sass::ELECT, &[], &[(PD, pred), (D, leader.unwrap_or(Operand::urz()))])?;
+        cx.func.edit().update(elect, |inst| inst.flags |= members.flags());
+        match leader {
+            Some(leader) => {
+                let to = destinations::dst(cx, &pair[0])?;
+                members.take(cx, to, leader)
+            }
+            None => Ok(()),
         }
-        let to = destinations::dst(cx, &pair[0])?;
-        by_mask(cx, mask, |cx| {
-            let leader = Operand::reg(cx.temp_of(RegType::Ur)?);
-            cx.emit(Sass::ELECT, &[], &[(PD, pred), (D, leader)])?;
-            ops::mov(cx, to, leader)
-        })
     })
 }

@@ -1,32 +1,37 @@
 //! Slot 71, right behind slot 23: warp operations whose members all have one mask.
 //!
-//! Lowering allows for lanes with different masks: it takes the mask's part of a ballot, and goes from mask to mask in a loop
-//! (`R2UR` tells the lanes whose mask differs). Where the mask is the same in all lanes that execute the instruction, these are
-//! its members, since a lane outside of its own mask is undefined: the ballot needs no mask, and the loop goes round once.
+//! Lowering allows for lanes with different masks: it takes the mask's part of a ballot, and lets the lanes of one mask execute alone
+//! (`WARPSYNC.EXCLUSIVE`). Where the mask is the same in all lanes that execute the instruction, these are
+//! its members, since a lane outside of its own mask is undefined: the ballot needs no mask, and nobody else is there.
+//!
+//! Instructions of the uniform datapath go from value to value of their lanes in a loop (`R2UR` tells the lanes whose value differs). Where the
+//! value is the same in all, the loop goes round once.
 
 use super::general::source;
 use super::meeting_places;
 use super::nested::decide;
 use super::predicate::lone_branch;
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Cmp, Field, MatchMode, Opcode, RegFile, Role, Vote};
+use oriole_isa::{Cmp, Field, MatchMode, Opcode, RegFile, Role, Vote, WarpsyncMode};
 use oriole_ori::analysis::{Analyses, Cfg, Uniformity};
 use oriole_ori::layout::remove_unreachable;
-use oriole_ori::{Block, Function, Inst, InstId, Operand, VReg};
+use oriole_ori::{Block, Function, Inst, InstFlags, InstId, Operand, VReg};
 
 /// What is counted.
-pub(crate) const RULES: &[&str] = &["one mask", "whole ballots", "tests of ballots", "nobody elsewhere"];
+pub(crate) const RULES: &[&str] = &["one mask", "one value", "whole ballots", "tests of ballots", "nobody elsewhere"];
 const ONE_MASK: usize = 0;
-const WHOLE: usize = 1;
-const TESTS: usize = 2;
-const NOBODY_ELSEWHERE: usize = 3;
+const ONE_VALUE: usize = 1;
+const WHOLE: usize = 2;
+const TESTS: usize = 3;
+const NOBODY_ELSEWHERE: usize = 4;
 
 /// Truth table of A & B in LOP3.
 const A_AND_B: u32 = 0xf0 & 0xcc;
 
 /// Find them, then change the code.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    let is_masked = |inst: &Inst| inst.is_machine() && (is_ballot(inst) || differs(inst).is_some());
+    let is_masked =
+        |inst: &Inst| inst.is_machine() && (is_ballot(inst) || waits_by_mask(inst) || differs(inst).is_some());
     if !func.iter_insts().any(|(_, inst)| is_masked(&func[inst])) {
         return Ok(Changed::No);
     }
@@ -37,6 +42,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         for id in func.block_insts(block).to_vec() {
             if func[id].is_machine() && context.tally.is_open() {
                 changed |= one_mask(func, context, &uniformity, block, id)
+                    || one_value(func, context, &uniformity, block, id)
                     || whole_ballot(func, context, &uniformity, id)
                     || test_of_ballot(func, context, block, id);
             }
@@ -64,8 +70,38 @@ fn differs(inst: &Inst) -> Option<VReg> {
     source(inst, Role::PD).filter(|_| plain)?.as_reg()
 }
 
-/// No lane's value differs from the first one's: a loop over the values goes round once.
+/// `WARPSYNC.EXCLUSIVE`: the lanes of one mask go on alone.
+pub(super) fn waits_by_mask(inst: &Inst) -> bool {
+    inst.opcode == Opcode::WARPSYNC && inst.get(Field::WARPSYNC_MODE) == WarpsyncMode::EXCLUSIVE
+}
+
+/// What the lanes of one mask after the other execute behind a `WARPSYNC`, in its block.
+pub(super) fn exchanges_by_mask(func: &Function, block: Block, wait: InstId) -> Vec<InstId> {
+    let behind = func.block_insts(block).iter().skip_while(|inst| **inst != wait).skip(1).copied();
+    let next = behind.take_while(|inst| func[*inst].opcode != Opcode::WARPSYNC);
+    next.filter(|inst| func[*inst].flags.contains(InstFlags::BY_MASK)).collect()
+}
+
+/// All lanes that come to a wait have one mask: they go on together, and what they exchange is the same in all of them.
 fn one_mask(func: &mut Function, context: &Context, uniformity: &Uniformity, block: Block, id: InstId) -> bool {
+    let varies = func[id].uses().any(|(_, operand)| uniformity.is_varying_operand(operand));
+    if func[id].opcode != Opcode::WARPSYNC || varies {
+        return false;
+    }
+    let exchanges = exchanges_by_mask(func, block, id);
+    if exchanges.is_empty() && !waits_by_mask(&func[id]) {
+        return false;
+    }
+    func.edit().update(id, |wait| wait.mods.set(Field::WARPSYNC_MODE, WarpsyncMode::NORMAL));
+    for inst in exchanges.into_iter().chain([id]) {
+        func.edit().update(inst, |inst| inst.flags -= InstFlags::BY_MASK | InstFlags::VOLATILE);
+    }
+    context.tally.count(ONE_MASK);
+    true
+}
+
+/// No lane's value differs from the first one's: a loop over the values goes round once.
+fn one_value(func: &mut Function, context: &Context, uniformity: &Uniformity, block: Block, id: InstId) -> bool {
     let Some(pred) = differs(&func[id]).filter(|pred| func.is_value(*pred)) else { return false };
     let varies = func[id].uses().any(|(_, operand)| uniformity.is_varying_operand(operand));
     if varies {
@@ -81,7 +117,7 @@ fn one_mask(func: &mut Function, context: &Context, uniformity: &Uniformity, blo
             decide(func, at, if guard.negated { taken } else { next });
         }
     }
-    context.tally.count(ONE_MASK);
+    context.tally.count(ONE_VALUE);
     true
 }
 

@@ -62,6 +62,7 @@ const FLAGS: Names<InstFlags> = Names(&[
     (InstFlags::WORD_AROUND, "word_around"),
     (InstFlags::BIT_SPILL, "bit_spill"),
     (InstFlags::BIT_REFILL, "bit_refill"),
+    (InstFlags::BY_MASK, "by_mask"),
     (InstFlags::INVARIANT, "invariant"),
     (InstFlags::UNIFORM, "uniform"),
     (InstFlags::CONTRACTS, "contracts"),

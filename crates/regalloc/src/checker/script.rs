@@ -156,7 +156,7 @@ impl<'a> Pair<'a> {
             return Ok(());
         }
         reads.extend(self.words(old.guard_operand(), new.guard_operand()));
-        let is_read = |i: usize, operand: Operand| old.is_use(i) || operand.as_handle().is_some();
+        let is_read = |i: usize, operand: Operand| old.is_use(i) && !old.discards() || operand.as_handle().is_some();
         for (i, operand) in old.operands.iter().enumerate().filter(|(i, operand)| is_read(*i, **operand)) {
             reads.extend(self.words(*operand, new.operands[i]));
         }

@@ -17,6 +17,8 @@ pub(super) struct Plan<'a> {
     pub(super) kept: &'a [Kept],
     /// The block at whose end the region of the whole function begins.
     pub(super) start: Option<Block>,
+    /// Barriers are cleared before they are set.
+    pub(super) clears: bool,
 }
 
 impl Plan<'_> {
@@ -185,10 +187,11 @@ impl Writer<'_, '_> {
         };
         Ok(match self.plan.kept[region as usize] {
             Kept::Nowhere => Vec::new(),
+            Kept::Barrier(barrier) if self.plan.clears => vec![take(Operand::rz(), barrier), bssy(barrier)],
             Kept::Barrier(barrier) => vec![bssy(barrier)],
             Kept::Register(barrier) => {
                 let (outer, note) = (self.func.new_vreg(RegType::R)?, self.note(region)?);
-                vec![take(outer, barrier), bssy(barrier), take(note, barrier), put(barrier, outer)]
+                vec![take_to(outer, barrier), bssy(barrier), take_to(note, barrier), put(barrier, outer)]
             }
         })
     }
@@ -200,7 +203,7 @@ impl Writer<'_, '_> {
             Kept::Barrier(barrier) => vec![bar(Opcode::BSYNC, barrier)],
             Kept::Register(barrier) => {
                 let (outer, note) = (self.func.new_vreg(RegType::R)?, self.note(region)?);
-                vec![take(outer, barrier), put(barrier, note), bar(Opcode::BSYNC, barrier), put(barrier, outer)]
+                vec![take_to(outer, barrier), put(barrier, note), bar(Opcode::BSYNC, barrier), put(barrier, outer)]
             }
         })
     }
@@ -216,17 +219,22 @@ impl Writer<'_, '_> {
 }
 
 /// BSSY, BSYNC or BREAK without its other operands.
-fn bar(opcode: Opcode, barrier: u8) -> Inst {
+pub(super) fn bar(opcode: Opcode, barrier: u8) -> Inst {
     let mut inst = Inst::neutral(opcode, Mods::new());
     inst.set_role(Role::Bar, barrier_operand(barrier));
     inst
 }
 
 /// `BMOV.32.CLEAR R, B`.
-fn take(to: VReg, barrier: u8) -> Inst {
+fn take_to(to: VReg, barrier: u8) -> Inst {
+    take(Operand::reg(to), barrier)
+}
+
+/// `BMOV.32.CLEAR` to a register or to nowhere.
+fn take(to: Operand, barrier: u8) -> Inst {
     let mut inst = Inst::neutral(Opcode::BMOV, Mods::new());
     inst.mods.set(Field::CLEAR, true);
-    inst.set_role(Role::D, Operand::reg(to));
+    inst.set_role(Role::D, to);
     inst.set_role(Role::A, barrier_operand(barrier));
     inst
 }
@@ -246,6 +254,13 @@ fn barrier_operand(number: u8) -> Operand {
 fn first_terminator(func: &Function, block: Block) -> usize {
     let insts = func.block_insts(block);
     insts.iter().position(|i| oriole_ori::terminator::is_terminator(&func[*i])).unwrap_or(insts.len())
+}
+
+/// The convergence barriers that the code names, a bit each.
+pub(super) fn barriers_of(func: &Function) -> u16 {
+    let operands = func.iter_insts().flat_map(|(_, inst)| func[inst].operands.iter().copied());
+    let numbers = operands.filter_map(|operand| func.physical(operand)).filter(|(file, ..)| *file == RegFile::B);
+    numbers.fold(0, |all, (_, number, _)| all | 1u16.checked_shl(number.into()).unwrap_or(0))
 }
 
 /// Which blocks end with a jump to, or fall through to, which: a block put behind one of them takes the place of that jump.
@@ -304,7 +319,7 @@ pub(super) fn save_barriers(func: &mut Function, barriers: u16) -> Result<(), Ph
     let mut saved = Vec::new();
     for (at, barrier) in (0..16).filter(|barrier| barriers >> barrier & 1 != 0).enumerate() {
         let reg = func.new_vreg(RegType::R)?;
-        let save = func.edit().add(take(reg, barrier));
+        let save = func.edit().add(take_to(reg, barrier));
         func.edit().place(entry, at, &[save]);
         saved.push((barrier, reg));
     }

@@ -14,9 +14,11 @@
 //! | `edges.rs` | what happens on each edge |
 //! | `number.rs` | which register holds a region's threads |
 //! | `insert.rs` | the code |
+//! | `alone.rs` | lanes of one mask exchange alone |
 //! | `together.rs` | takes out what waits for threads that are there |
 //! | `module.rs` | the functions of a module, callees first |
 
+mod alone;
 mod edges;
 mod insert;
 mod module;
@@ -55,12 +57,13 @@ fn synchronise(
     let mut analyses = Analyses::default();
     let cfg = analyses.cfg(func);
     if cfg.rpo().iter().all(|block| func.succs(*block).len() < 2) {
-        return Ok((changed.or(together::remove_waits(func, |_| false)), None));
+        let (waits, _) = wait_for_members(func, |_| false)?;
+        return Ok((changed.or(waits), None));
     }
     let uniformity = analyses.uniformity(func, arch);
     if !cfg.rpo().iter().any(|block| uniformity.is_divergent(*block)) {
-        let waits = together::remove_waits(func, |_| false);
-        return Ok((changed.or(waits), Some((*uniformity).clone())));
+        let (waits, around) = wait_for_members(func, |_| false)?;
+        return Ok((changed.or(waits), (around == 0).then(|| (*uniformity).clone())));
     }
     let returns = shape::join_returns(func)?;
     let cfg = analyses.cfg(func);
@@ -79,18 +82,28 @@ fn synchronise(
     let kept = number::number(&regions, calls);
     let start = regions.whole.and(returns).and_then(|join| whole_fork(&analyses.dominators(func), &scopes, join));
     let registers = func.regs().len();
-    let used =
-        insert::insert(func, &insert::Plan { scopes: &scopes, regions: &regions, kept: &kept, start }, &crossings)?;
-    if func.kind() != FunctionKind::Entry {
-        insert::save_barriers(func, used & CallBarriers::KEPT)?;
-    }
+    let clears = arch.adds_to_barriers();
+    let plan = insert::Plan { scopes: &scopes, regions: &regions, kept: &kept, start, clears };
+    let used = insert::insert(func, &plan, &crossings)?;
     let read_by_waits = together::read_registers(func);
-    let waits = together::remove_waits(func, |block| uniformity.is_divergent(block));
+    let (waits, around) = wait_for_members(func, |block| uniformity.is_divergent(block))?;
+    if func.kind() != FunctionKind::Entry {
+        insert::save_barriers(func, (used | around) & CallBarriers::KEPT)?;
+    }
     // What a wait alone has read does not live to where paths meet any more. Barriers that are saved, and those of regions too deep for the file, are in registers of which nothing is known; and where
     // returns were joined, what they give back comes from several ways now.
     let holds = returns.is_none() && !read_by_waits && func.regs().len() == registers;
     let known = holds.then(|| (*uniformity).clone());
     Ok((changed.or(waits).or(Changed::when(used != 0)), known))
+}
+
+/// Take out the waits that find their members there, and let those that part lanes of different masks bring them back. Gives the barriers that this
+/// takes, a bit each. `parts` says of which blocks' ends threads may go different ways.
+fn wait_for_members(func: &mut Function, parts: impl Fn(Block) -> bool) -> Result<(Changed, u16), PhaseError> {
+    let barrier = alone::free_barrier(func);
+    let waits = together::remove_waits(func, barrier.is_some(), parts);
+    let around = barrier.map_or(Ok(0), |barrier| alone::meet_behind(func, barrier))?;
+    Ok((waits.or(Changed::when(around != 0)), around))
 }
 
 /// The lowest block in no loop that all ways to the return pass.

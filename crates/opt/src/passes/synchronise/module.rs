@@ -1,9 +1,9 @@
 //! The functions of a module, callees first: a caller's barriers are none of those that what it calls changes.
 
+use super::insert::barriers_of;
 use super::synchronise;
 use crate::pipeline::{Done, ModuleContext};
 use crate::{CallBarriers, PhaseError};
-use oriole_isa::RegFile;
 use oriole_ori::analysis::{CallNode, address_taken};
 use oriole_ori::{Callee, FuncId, Function, Module};
 use std::collections::BTreeMap;
@@ -81,11 +81,4 @@ fn call_barriers(
     // functions a register may lead to, and goes by the standard interface.
     let used = address_taken(module).fold(direct.used, |used, target| used | of(Some(target)).used);
     CallBarriers { used: used | CallBarriers::STANDARD.changed, ..CallBarriers::STANDARD }
-}
-
-/// The convergence barriers that the code names, a bit each.
-fn barriers_of(func: &Function) -> u16 {
-    let operands = func.iter_insts().flat_map(|(_, inst)| func[inst].operands.iter().copied());
-    let numbers = operands.filter_map(|operand| func.physical(operand)).filter(|(file, ..)| *file == RegFile::B);
-    numbers.fold(0, |all, (_, number, _)| all | 1u16.checked_shl(number.into()).unwrap_or(0))
 }

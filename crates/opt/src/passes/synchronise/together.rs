@@ -6,30 +6,39 @@
 
 use super::shape::{ends_at_once, only_ends};
 use crate::Changed;
+use crate::passes::member_masks::{exchanges_by_mask, waits_by_mask};
 use oriole_isa::{Field, Opcode, RegFile, Role};
 use oriole_ori::analysis::Cfg;
-use oriole_ori::{Block, EntitySet, Function, FunctionKind, Inst, InstFlags, OperandKind, SecondaryMap};
+use oriole_ori::{Block, EntitySet, Function, FunctionKind, Inst, InstFlags, InstId, OperandKind, SecondaryMap};
 
 /// Take out every `WARPSYNC` that finds the threads together; `parts` says of which blocks' ends they may go different ways.
 /// One that also makes writes to memory visible (`bar.warp.sync`, [`InstFlags::VOLATILE`]) stays.
-pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -> Changed {
+///
+/// `meets_again`: threads that part at a wait for those of their own mask alone will meet again behind their exchange.
+pub(super) fn remove_waits(func: &mut Function, meets_again: bool, parts: impl Fn(Block) -> bool) -> Changed {
     let is_wait = |inst: &Inst| inst.opcode == Opcode::WARPSYNC;
     if !func.iter_insts().any(|(_, inst)| is_wait(&func[inst])) {
         return Changed::No;
     }
-    let broken = broken(func);
-    let starts =
-        Solver { func, parts, ends: ends_at_once, cfg: &Cfg::new(func), broken, starts: Starts::new() }.solve();
+    let rules = Rules { broken: broken(func), meets_again };
+    let starts = Solver { func, parts, ends: ends_at_once, cfg: &Cfg::new(func), rules, starts: Starts::new() }.solve();
     let mut changed = Changed::No;
     for block in func.layout().to_vec() {
         let Some(mut state) = starts[block] else { continue };
-        func.edit().retain_insts(block, |func, id| {
+        let mut idle = Vec::new();
+        for &id in func.block_insts(block) {
             let inst = &func[id];
-            let idle = is_wait(inst) && state.together && !inst.flags.contains(InstFlags::VOLATILE);
-            state.step(func, inst, broken);
-            changed = changed.or(Changed::when(idle));
-            !idle
-        });
+            if is_wait(inst) && state.together && !inst.flags.contains(InstFlags::VOLATILE) {
+                idle.push(id);
+            }
+            state.step(func, inst, rules);
+        }
+        // What stands behind another wait then is no exchange of that one's members.
+        for inst in idle.iter().flat_map(|wait| exchanges_by_mask(func, block, *wait)).collect::<Vec<InstId>>() {
+            func.edit().update(inst, |inst| inst.flags -= InstFlags::BY_MASK);
+        }
+        changed = changed.or(Changed::when(!idle.is_empty()));
+        func.edit().retain_insts(block, |_, id| !idle.contains(&id));
     }
     changed
 }
@@ -43,13 +52,13 @@ pub(super) fn read_registers(func: &Function) -> bool {
 /// The blocks that all threads of the warp which have not ended go through together, from the first instruction to the last;
 /// `parts` says of which blocks' ends they may go different ways. What threads do before they end others do not do with them.
 pub(crate) fn whole_blocks(func: &Function, cfg: &Cfg, parts: impl Fn(Block) -> bool) -> EntitySet<Block> {
-    let broken = broken(func);
-    let starts = Solver { func, parts, ends: only_ends, cfg, broken, starts: Starts::new() }.solve();
+    let rules = Rules { broken: broken(func), meets_again: false };
+    let starts = Solver { func, parts, ends: only_ends, cfg, rules, starts: Starts::new() }.solve();
     let is_whole = |block: Block| {
         let Some(mut state) = starts[block] else { return false };
         func.block_insts(block).iter().all(|inst| {
             let before = state.together;
-            state.step(func, &func[*inst], broken);
+            state.step(func, &func[*inst], rules);
             before && state.together
         })
     };
@@ -58,6 +67,15 @@ pub(crate) fn whole_blocks(func: &Function, cfg: &Cfg, parts: impl Fn(Block) -> 
         whole.insert(block);
     }
     whole
+}
+
+/// What holds in the whole function.
+#[derive(Clone, Copy)]
+struct Rules {
+    /// The barriers that threads take themselves out of.
+    broken: u16,
+    /// Threads that part at a `WARPSYNC.EXCLUSIVE` meet right behind their exchange, and the code does not say so yet.
+    meets_again: bool,
 }
 
 /// What is known at a place.
@@ -69,15 +87,16 @@ struct State {
 }
 
 impl State {
-    fn step(&mut self, func: &Function, inst: &Inst, broken: u16) {
+    fn step(&mut self, func: &Function, inst: &Inst, rules: Rules) {
         let named = barriers(func, inst);
         match inst.opcode {
             Opcode::BSSY if self.together => self.whole |= named,
             Opcode::BSYNC => {
-                self.together |= named & self.whole & !broken != 0;
+                self.together |= named & self.whole & !rules.broken != 0;
                 self.whole &= !named;
             }
             Opcode::WARPSYNC if is_for_all(inst) => self.together = true,
+            Opcode::WARPSYNC if waits_by_mask(inst) => self.together &= rules.meets_again,
             // What stays lets threads of different masks, or without its guard, go on by themselves.
             Opcode::WARPSYNC if inst.flags.contains(InstFlags::VOLATILE) => self.together = false,
             _ => self.whole &= !named,
@@ -120,7 +139,7 @@ struct Solver<'f, P> {
     /// Threads that go to a block need not be told from those that have ended.
     ends: fn(&Function, Block) -> bool,
     cfg: &'f Cfg,
-    broken: u16,
+    rules: Rules,
     starts: Starts,
 }
 
@@ -144,7 +163,7 @@ impl<P: Fn(Block) -> bool> Solver<'_, P> {
     fn leave(&mut self, block: Block) -> bool {
         let Some(mut state) = self.starts[block] else { return false };
         let func = self.func;
-        func.block_insts(block).iter().for_each(|inst| state.step(func, &func[*inst], self.broken));
+        func.block_insts(block).iter().for_each(|inst| state.step(func, &func[*inst], self.rules));
         let going_on = func.succs(block).iter().filter(|succ| !(self.ends)(func, **succ)).count();
         state.together &= !(self.parts)(block) || going_on < 2;
         let mut learnt = false;

@@ -5,6 +5,7 @@ use super::levels::UniformityLevels;
 use super::sources::{Lanes, is_call, is_volatile_read, lanes};
 use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
+use crate::inst::InstFlags;
 use crate::operand::{Operand, OperandKind};
 use crate::text::{operand_text, reg_name};
 
@@ -112,6 +113,7 @@ fn source(func: &Function, id: InstId, line: &str) -> String {
     }
     let why = match lanes(inst) {
         _ if is_call(func, inst) => "what a function gives back",
+        _ if inst.flags.contains(InstFlags::BY_MASK) => "lanes have different member masks",
         Lanes::Own => "each thread's own",
         Lanes::Warp => "one for the warp",
         Lanes::Same if is_volatile_read(inst) => "a volatile read",

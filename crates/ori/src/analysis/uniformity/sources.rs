@@ -85,7 +85,7 @@ impl Facts {
     #[inline]
     pub(super) fn of_itself(&self, func: &Function, id: InstId) -> Sameness {
         let inst = &func[id];
-        if is_call(func, inst) {
+        if is_call(func, inst) || inst.flags.contains(InstFlags::BY_MASK) {
             return Sameness::Varying;
         }
         let effects = effects(inst);
