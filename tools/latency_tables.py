@@ -20,6 +20,7 @@ A number comes from the first of these that there is (names of sources as in doc
   row max   readers without a number (`*`): the longest distance of the producer, of published readers if there are any
   sibling   `*` of producers with numbers for fewer than ten readers: that of the nearest target, if longer
   ALU       parts of sm_120's ALU: the number of the ALU proper
+  pipe      readers without a number: that of the producer with many readers on the same pipe (VOTE: the ALU)
   MMA       as `sibling`, for a shape of matrices: the longest of all shapes here
 Writes after writes and after reads know no published numbers, but `cap(N)`: N seen, more than the longest
 distance, which is taken.
@@ -41,7 +42,8 @@ TOO_LONG = 64                                   # nothing is relied on at such a
 # sm_120 has two halves of the ALU; 64-bit work takes both, one after the other.
 DUAL = {"ISETP", "FSETP", "SEL", "FSEL", "MOV", "FMNMX", "FMNMX3", "VIMNMX", "VIMNMX3", "VIADDMNMX"}
 ALU64 = {"IADD.64", "MOV.64", "SEL.64", "IMNMX"}
-KEPT = ("seen(", "R2UR")                        # sources of cells that stay as they are in the files
+KEPT = ("seen(", "R2UR", "random modules", "an H200")   # sources of cells that stay as they are in the files
+UNMINED = {"FP16 ALU"}                          # classes that the mined data do not tell from others: their rows stay
 BLOCK_WAITS = {"warp": 4, "matrix": 8}          # of a write after a read that has no row: rules.tsv
 
 
@@ -267,6 +269,21 @@ def classes_of_alu(target, rows):
                 rows.setdefault((file, first, second), {}).setdefault(target, own if raised else (base[0], "ALU"))
 
 
+# Producers of which few readers were seen, and the one with many readers that has the same pipe.
+PIPE = {("R", "VOTE"): "ALU", ("R", "CS2R.32"): "ALU"}
+
+
+def readers_of_the_pipe(target, rows):
+    """What lacks a number among the readers of a producer has that of its pipe. The longest distance of the few pairs that were seen is
+    no measure: an H200 reads the old value where `IMAD` follows `VOTE` in 4 cycles, and 5 is the ALU's (docs/silicon.md)."""
+    for (file, producer), pipe in PIPE.items():
+        for key, row in [(key, row) for key, row in rows.items() if key[:2] == (file, pipe)]:
+            own = rows.setdefault((file, producer, key[2]), {})
+            missing = own.get(target, ("-", "-"))[0] == "-" or key[2] == "*"
+            if missing and row.get(target, ("-",))[0] != "-":
+                own[target] = (row[target][0], "pipe")
+
+
 def siblings(target, rows):
     """`*` of producers that the target's data lack."""
     longest = max((int(r[target][0]) for k, r in rows.items() if is_matrix(k[1]) and target in r), default=None)
@@ -301,8 +318,9 @@ def main():
     tables = {kind: read_table(kind) for kind in ("raw", "waw", "war")}
     kept = []                                   # rows, targets and their cells
     for kind, (_, _, rows) in tables.items():
-        for row in rows.values():
-            kept += [(row, target, row[target]) for target in NEW if row.get(target, ("", ""))[1].startswith(KEPT)]
+        for key, row in rows.items():
+            stays = lambda cell: cell[1].startswith(KEPT) or UNMINED & set(key)
+            kept += [(row, target, row[target]) for target in NEW if target in row and stays(row[target])]
             for target in ["sm_70"] + list(NEW):
                 row.pop(target, None)
     raw = tables["raw"][2]
@@ -317,6 +335,8 @@ def main():
         after_read = lambda key: BLOCK_WAITS["matrix" if key[1] == "MMA" else "warp"]
         capped_column("waw", target, mined, after_write, tables["waw"][2])
         capped_column("war", target, mined, after_read, tables["war"][2])
+    for target in OLD + list(NEW):
+        readers_of_the_pipe(target, raw)
     for row, target, cell in kept:
         row[target] = cell
     for kind, (head, names, rows) in tables.items():
