@@ -183,6 +183,11 @@ impl Cluster {
         self.signals = self.state.signals;
         let waits = |block: &Block| block.waits().any(|(_, wait, ..)| wait.is_retried());
         if self.expirations >= EXPIRATIONS || !self.blocks.iter().any(waits) {
+            let mut warps = self.blocks.iter_mut().flat_map(|block| &mut block.warps);
+            if warps.any(|warp| warp.threads.go_on_where_named()) {
+                self.expirations = 0;
+                return Ok(());
+            }
             if let Some(observer) = machine.observer {
                 observer.stuck(&self.waiting());
             }

@@ -286,6 +286,36 @@ impl Threads {
         any
     }
 
+    /// Lets threads go on that wait at a `BSYNC` and that others wait for at a warp synchronisation: nobody else can run. `false` if there are none.
+    ///
+    /// An H200 does so: six programs of ptxas's in which each side waits for the other end there, with the right results (docs/silicon.md).
+    pub(crate) fn go_on_where_named(&mut self) -> bool {
+        let at = |is: fn(Wait) -> bool| {
+            self.groups.iter().filter(move |group| is(group.wait)).fold(0, |all, g| all | g.mask)
+        };
+        let synchronising = at(|wait| matches!(wait, Wait::WarpSync | Wait::Collective));
+        let named = lanes_of(synchronising).fold(0, |all, lane| all | self.warpsync[lane]);
+        let converging = at(|wait| matches!(wait, Wait::Convergence(_)));
+        let freed = named & converging;
+        if freed == 0 {
+            return false;
+        }
+        let waits: Vec<(u8, Mask)> = self
+            .groups
+            .iter()
+            .filter_map(|group| match group.wait {
+                Wait::Convergence(barrier) => Some((barrier, group.mask & freed)),
+                _ => None,
+            })
+            .collect();
+        self.release(|group| if matches!(group.wait, Wait::Convergence(_)) { group.mask & freed } else { 0 });
+        // Who comes to the barrier later does not wait for them.
+        for (barrier, lanes) in waits {
+            self.break_out(barrier, lanes);
+        }
+        true
+    }
+
     /// Splits `lanes` off the current group and lets them wait; the rest of the group, if any, goes
     /// on at `next` as the current group.
     fn suspend(&mut self, lanes: Mask, wait: Wait, next: u64) {
@@ -413,6 +443,27 @@ mod tests {
         let mut groups: Vec<_> = threads.groups().iter().map(|g| (g.mask, g.pc, g.wait)).collect();
         groups.sort_by_key(|group| group.0);
         groups
+    }
+
+    /// Half of the threads wait where they meet the others, who wait for them at a warp synchronisation.
+    #[test]
+    fn who_is_named_goes_on_where_all_wait() {
+        let mut threads = Threads::new(0xff, 0);
+        threads.set_convergence(0, 0xff, 0xff);
+        threads.branch(0x0f, 0x100, 0x10);
+        threads.converge(0, 0xf0, 0x200);
+        assert!(threads.rotate());
+        threads.warp_sync(0x0f, &[0xff; WARP], true, 0x110);
+        assert!(!threads.rotate(), "nobody can run");
+        assert!(threads.go_on_where_named());
+        assert_eq!(masks(&threads), [(0x0f, 0x110, Wait::WarpSync), (0xf0, 0x200, Wait::Nothing)]);
+        assert!(!threads.go_on_where_named());
+        assert!(threads.rotate());
+        threads.exit(0xf0, 0x210);
+        assert_eq!(masks(&threads), [(0x0f, 0x110, Wait::Nothing)]);
+        // Nobody waits for those that have gone.
+        threads.converge(0, 0x0f, 0x200);
+        assert_eq!(masks(&threads), [(0x0f, 0x200, Wait::Nothing)]);
     }
 
     #[test]
