@@ -5,7 +5,8 @@ use crate::builder::{Builder, Location, form};
 use crate::code::Action;
 use crate::lane::Lane;
 use crate::operand::{Destination, Source};
-use crate::space::{Data, Named, Place};
+use crate::space::{Data, Named, Place, SHARED_MASK};
+use oriole_device::{Access, FaultKind, Space};
 use oriole_ptx::ast::{Instruction, Opcode, ScalarType, Word};
 use smallvec::SmallVec;
 
@@ -80,6 +81,12 @@ fn fill(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
     let size = builder.source(size, ScalarType::U64)?;
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
         let start = location.address(lane);
+        // PTX has it in shared memory alone. An address beyond the window names none.
+        let in_window = start <= SHARED_MASK || !matches!(location.space, Named::Shared);
+        if !in_window || !matches!(location.place(lane), Place::Shared(_) | Place::Cluster(_)) {
+            let (space, access) = (Space::Shared, Access::Write);
+            return Err(FaultKind::IllegalAddress { space, access, address: start, size: 8, nearest: None });
+        }
         // Shared memory has no more than its window.
         let size = (lane.get(&size) as u64).min(1 << 24);
         (0..size)

@@ -152,7 +152,8 @@ fn word(bytes: &[u8], at: usize) -> String {
 /// Prints the header and the module; [`Case::parse`] reads it again.
 impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> Formatted {
-        self.notes.iter().try_for_each(|note| writeln!(f, "// {note}"))?;
+        let mut notes = self.notes.iter().flat_map(|note| note.lines());
+        notes.try_for_each(|note| writeln!(f, "// {note}"))?;
         let names: Vec<String> = self.targets.iter().map(Target::to_string).collect();
         writeln!(f, "// arch: {}", names.join(", "))?;
         for (name, [x, y, z]) in [("grid", self.plan.grid), ("block", self.plan.block), ("cluster", self.plan.cluster)]
