@@ -62,8 +62,10 @@ fn synchronise(
     }
     let uniformity = analyses.uniformity(func, arch);
     if !cfg.rpo().iter().any(|block| uniformity.is_divergent(*block)) {
-        let (waits, around) = wait_for_members(func, |_| false)?;
-        return Ok((changed.or(waits), (around == 0).then(|| (*uniformity).clone())));
+        // Of waits for masks in registers the marks go, too, and with them what makes their exchanges vary.
+        let holds = !together::read_registers(func);
+        let (waits, _) = wait_for_members(func, |_| false)?;
+        return Ok((changed.or(waits), holds.then(|| (*uniformity).clone())));
     }
     let returns = shape::join_returns(func)?;
     let cfg = analyses.cfg(func);
