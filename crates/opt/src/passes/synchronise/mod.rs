@@ -62,8 +62,7 @@ fn synchronise(
     }
     let uniformity = analyses.uniformity(func, arch);
     if !cfg.rpo().iter().any(|block| uniformity.is_divergent(*block)) {
-        // Of waits for masks in registers the marks go, too, and with them what makes their exchanges vary.
-        let holds = !together::read_registers(func);
+        let holds = !together::change_what_varies(func);
         let (waits, _) = wait_for_members(func, |_| false)?;
         return Ok((changed.or(waits), holds.then(|| (*uniformity).clone())));
     }
@@ -87,14 +86,14 @@ fn synchronise(
     let clears = arch.adds_to_barriers();
     let plan = insert::Plan { scopes: &scopes, regions: &regions, kept: &kept, start, clears };
     let used = insert::insert(func, &plan, &crossings)?;
-    let read_by_waits = together::read_registers(func);
+    let changes = together::change_what_varies(func);
     let (waits, around) = wait_for_members(func, |block| uniformity.is_divergent(block))?;
     if func.kind() != FunctionKind::Entry {
         insert::save_barriers(func, (used | around) & CallBarriers::KEPT)?;
     }
     // What a wait alone has read does not live to where paths meet any more. Barriers that are saved, and those of regions too deep for the file, are in registers of which nothing is known; and where
     // returns were joined, what they give back comes from several ways now.
-    let holds = returns.is_none() && !read_by_waits && func.regs().len() == registers;
+    let holds = returns.is_none() && !changes && func.regs().len() == registers;
     let known = holds.then(|| (*uniformity).clone());
     Ok((changed.or(waits).or(Changed::when(used != 0)), known))
 }

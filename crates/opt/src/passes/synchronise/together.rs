@@ -43,10 +43,13 @@ pub(super) fn remove_waits(func: &mut Function, meets_again: bool, parts: impl F
     changed
 }
 
-/// Whether a `WARPSYNC` has its mask in a register, or a guard.
-pub(super) fn read_registers(func: &Function) -> bool {
-    let mut waits = func.iter_insts().map(|(_, inst)| &func[inst]).filter(|inst| inst.opcode == Opcode::WARPSYNC);
-    waits.any(|wait| wait.guard().is_some() || wait.operands.iter().any(|operand| operand.names_registers()))
+/// Whether what varies may be another thing once waits have gone: one has its mask in a register, or a guard, or exchanges differ from mask to mask.
+pub(super) fn change_what_varies(func: &Function) -> bool {
+    let reads = |inst: &Inst| inst.guard().is_some() || inst.operands.iter().any(|operand| operand.names_registers());
+    func.iter_insts().map(|(_, inst)| &func[inst]).any(|inst| {
+        let wait = inst.opcode == Opcode::WARPSYNC && (waits_by_mask(inst) || reads(inst));
+        wait || inst.flags.contains(InstFlags::BY_MASK)
+    })
 }
 
 /// The blocks that all threads of the warp which have not ended go through together, from the first instruction to the last;
