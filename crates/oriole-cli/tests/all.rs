@@ -17,6 +17,7 @@ mod files;
 mod full_disk;
 mod fuzz;
 mod hopper;
+mod hostile;
 mod kernels;
 mod launch;
 mod levels;

@@ -98,6 +98,17 @@ fn in_rust() {
     assert_eq!(y, [7.0; 64]);
 }
 
+/// What is compiled in Rust.
+fn compile_in_rust(module: &str) {
+    let compiler = oriole::Compiler::builder().build().expect("settings");
+    let is_llvm = module.starts_with("target triple");
+    let compiled = if is_llvm { compiler.compile_llvm(module.as_bytes()) } else { compiler.compile_ptx(module) };
+    assert_eq!(&compiled.expect("it compiles").cubin.as_bytes()[..4], b"\x7fELF");
+}
+
+/// Kernels and values of a module of 130 KB.
+const LARGE: [usize; 2] = [16, 260];
+
 /// What fails has its own ways.
 fn fail() {
     let compiler = Compiler::new(SAXPY.replace("add.f32", "add.f33"));
@@ -106,7 +117,7 @@ fn fail() {
 }
 
 /// Every kind of call, with its name.
-pub(crate) const CALLS: [(&str, fn()); 8] = [
+pub(crate) const CALLS: [(&str, fn()); 11] = [
     ("PTX", || compile(SAXPY, &[])),
     ("PTX on four threads", || compile(&ptx(6, 20), &["--split-compile=4"])),
     ("LLVM IR", || compile(&llvm(6, 20), &[])),
@@ -114,5 +125,8 @@ pub(crate) const CALLS: [(&str, fn()); 8] = [
     ("a launch on four threads", || launch(4, 0)),
     ("a launch with the cycle model", || launch(2, 1)),
     ("a compilation and a launch in Rust", in_rust),
+    ("PTX of 130 KB", || compile(&ptx(LARGE[0], LARGE[1]), &[])),
+    ("PTX of 130 KB in Rust", || compile_in_rust(&ptx(LARGE[0], LARGE[1]))),
+    ("LLVM IR in Rust", || compile_in_rust(&llvm(6, 20))),
     ("an error", fail),
 ];
