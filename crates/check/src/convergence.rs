@@ -11,7 +11,7 @@ use crate::finding::{Finding, Kind};
 use crate::graph::{Block, BlockId, EdgeKind, End, Graph};
 use crate::program::{Condition, Line, LineId, Program};
 use oriole_checkpoint::checkpoint;
-use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value};
+use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Trap, Value};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -142,6 +142,12 @@ impl Functions<'_> {
         false
     }
 
+    /// The block begins with a trap.
+    fn traps(&self, block: BlockId) -> bool {
+        let first = &self.program.lines[self.graph.blocks[block as usize].first as usize].inst;
+        first.opcode == Opcode::BPT && first.get(Field::TRAP) == Trap::TRAP
+    }
+
     /// Through a block; `report` is told what is wrong in it.
     fn pass(&self, block: &Block, mut state: State, report: &mut impl FnMut(LineId, String)) -> State {
         for at in block.first..block.end {
@@ -152,6 +158,8 @@ impl Functions<'_> {
         }
         let last = block.end - 1;
         match block.ends {
+            // Who comes back traps, and the kernel ends: a function that does not return.
+            End::Call { back: Some(back), .. } if self.traps(back) => {}
             End::Call { known, .. } => {
                 let callees = block.edges.iter().filter(|edge| edge.kind == EdgeKind::Call);
                 let known_change = |edge: &crate::graph::Edge| self.changed.get(&edge.to).copied().unwrap_or(0);

@@ -154,12 +154,8 @@ fn answer(bytes: &[u8]) -> bool {
     let _ = oriole_assembly::list_functions(&cubin, &[], true);
     let _ = oriole_check::check(&cubin, &[]);
     let _ = Image::link(&cubin, Bases { code: 0x1000, global: 0x10_0000 }, &NoExternals);
-    let plain = Options {
-        max_instructions: MAX_INSTRUCTIONS,
-        threads: 1,
-        timeout: Some(TIMEOUT),
-        ..Options::default()
-    };
+    let plain =
+        Options { max_instructions: MAX_INSTRUCTIONS, threads: 1, timeout: Some(TIMEOUT), ..Options::default() };
     let checks = Checks { race: true, init: true, global_init: true, bounds: true, sync: true };
     let strict = Options { strict: true, ..plain.clone() };
     let timing = Options { timing: true, ..plain.clone() };
@@ -208,7 +204,10 @@ fn damaged_cubins_get_an_answer() {
             };
             let path = std::env::temp_dir().join(format!("hostile-{number}.cubin"));
             let kept = std::fs::write(&path, &bytes).is_ok();
-            Some(format!("{number}, {name}: {fault} ({})", if kept { path.display().to_string() } else { String::new() }))
+            Some(format!(
+                "{number}, {name}: {fault} ({})",
+                if kept { path.display().to_string() } else { String::new() }
+            ))
         })
         .collect();
     assert!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
