@@ -275,13 +275,16 @@ PIPE = {("R", "VOTE"): "ALU", ("R", "CS2R.32"): "ALU"}
 
 def readers_of_the_pipe(target, rows):
     """What lacks a number among the readers of a producer has that of its pipe. The longest distance of the few pairs that were seen is
-    no measure: an H200 reads the old value where `IMAD` follows `VOTE` in 4 cycles, and 5 is the ALU's (docs/silicon.md)."""
+    no measure: an H200 reads the old value where `IMAD` follows `VOTE` in 4 cycles, and 5 is the ALU's (docs/silicon.md). It stays in `*`, by
+    which writes after writes are capped."""
+    number = lambda *key: rows.get(key, {}).get(target, ("-",))[0]
     for (file, producer), pipe in PIPE.items():
-        for key, row in [(key, row) for key, row in rows.items() if key[:2] == (file, pipe)]:
-            own = rows.setdefault((file, producer, key[2]), {})
-            missing = own.get(target, ("-", "-"))[0] == "-" or key[2] == "*"
-            if missing and row.get(target, ("-",))[0] != "-":
-                own[target] = (row[target][0], "pipe")
+        readers = {key[2] for key in rows if key[0] == file and key[2] != "*" and number(*key) != "-"}
+        for reader in readers if number(file, producer, "*") != "-" else ():
+            of_pipe = number(file, pipe, reader)
+            if number(file, producer, reader) == "-":
+                cell = (of_pipe if of_pipe != "-" else number(file, pipe, "*"), "pipe")
+                rows.setdefault((file, producer, reader), {})[target] = cell
 
 
 def siblings(target, rows):

@@ -1,12 +1,17 @@
 //! Convergence barriers, on code written by hand: what the simulator deadlocks on, or what is one word away from it.
 
-use crate::assembled::{EXIT, Line, code, report};
-use oriole_check::Kind;
+use crate::assembled::{EXIT, Line, code, report, report_on};
+use oriole_check::{Kind, Report};
+use oriole_cubin::Target;
 use oriole_isa::Arch;
 
 /// Address and reason of what is found about convergence barriers; line `inner` and those after it are a function.
 fn found_in(lines: &[Line], inner: Option<u32>) -> Vec<(u64, String)> {
-    let findings = report(lines, inner).findings;
+    findings_of(report(lines, inner))
+}
+
+fn findings_of(report: Report) -> Vec<(u64, String)> {
+    let findings = report.findings;
     assert!(findings.iter().all(|finding| finding.kind == Kind::Convergence), "{findings:?}");
     findings.iter().map(|finding| (finding.later.address, finding.missing.to_string())).collect()
 }
@@ -123,4 +128,36 @@ fn a_call_by_register_may_change_the_lower_barriers() {
     assert_eq!(found(&lines("BSSY B6, ->4", "BSYNC B6")), []);
     let changes = one(0x20, "the function may change B5, which holds threads here");
     assert_eq!(found(&lines("BSSY B5, ->4", "BSYNC B5"))[..1], changes[..]);
+}
+
+/// Who comes back from it traps: in gcc's libraries, a function that does not return. Nobody waits any more.
+#[test]
+fn a_call_that_does_not_return_may_change_barriers() {
+    let lines = |behind| {
+        [
+            ("BSSY B0, ->5", "1"),
+            ("@P0 BRA ->4", "5"),
+            ("CALL.ABS.NOINC R2", "5"),
+            (behind, "5"),
+            ("BSYNC B0", "5"),
+            EXIT,
+        ]
+    };
+    assert_eq!(found(&lines("BPT.TRAP 0x1")), []);
+    assert_eq!(found(&lines("NOP"))[..1], one(0x20, "the function may change B0, which holds threads here")[..]);
+}
+
+/// `BSSY` adds its threads to those that the barrier has. ptxas clears it first, everywhere.
+#[test]
+fn up_to_sm_75_a_barrier_is_cleared_before_it_is_set() {
+    let lines = |first, second| {
+        [(first, "1"), (second, "1"), ("BSSY B0, ->5", "1"), ("@P0 BRA ->4", "5"), ("BSYNC B0", "5"), EXIT]
+    };
+    let on = |number, arch, lines: &[Line]| findings_of(report_on(Target::new(number), arch, lines, None));
+    let (clear, other) = ("BMOV.32.CLEAR RZ, B0", "BMOV.32.CLEAR RZ, B1");
+    let added = one(0x20, "B0 is set and not cleared before, so threads are added that it may still hold");
+    assert_eq!(on(75, Arch::Sm75, &lines(clear, "NOP")), []);
+    assert_eq!(on(75, Arch::Sm75, &lines(other, "NOP")), added);
+    assert_eq!(on(75, Arch::Sm75, &lines(clear, "BMOV.32 B0, R4")), added);
+    assert_eq!(on(80, Arch::Sm80, &lines("NOP", "NOP")), []);
 }

@@ -16,6 +16,7 @@ use oriole_isa::{Cmp, Field, MatchMode, Opcode, RegFile, Role, Vote, WarpsyncMod
 use oriole_ori::analysis::{Analyses, Cfg, Uniformity};
 use oriole_ori::layout::remove_unreachable;
 use oriole_ori::{Block, Function, Inst, InstFlags, InstId, Operand, VReg};
+use smallvec::SmallVec;
 
 /// What is counted.
 pub(crate) const RULES: &[&str] = &["one mask", "one value", "whole ballots", "tests of ballots", "nobody elsewhere"];
@@ -39,10 +40,12 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     let mut changed = meeting_places::run(func, context, analyses, NOBODY_ELSEWHERE);
     let uniformity = analyses.uniformity(func, context.arch);
     for block in func.layout().to_vec() {
+        for exchange in exchanges(func, block) {
+            changed |= one_mask(func, context, &uniformity, &exchange);
+        }
         for id in func.block_insts(block).to_vec() {
             if func[id].is_machine() && context.tally.is_open() {
-                changed |= one_mask(func, context, &uniformity, block, id)
-                    || one_value(func, context, &uniformity, block, id)
+                changed |= one_value(func, context, &uniformity, block, id)
                     || whole_ballot(func, context, &uniformity, id)
                     || test_of_ballot(func, context, block, id);
             }
@@ -75,26 +78,42 @@ pub(super) fn waits_by_mask(inst: &Inst) -> bool {
     inst.opcode == Opcode::WARPSYNC && inst.get(Field::WARPSYNC_MODE) == WarpsyncMode::EXCLUSIVE
 }
 
-/// What the lanes of one mask after the other execute behind a `WARPSYNC`, in its block.
-pub(super) fn exchanges_by_mask(func: &Function, block: Block, wait: InstId) -> Vec<InstId> {
-    let behind = func.block_insts(block).iter().skip_while(|inst| **inst != wait).skip(1).copied();
-    let next = behind.take_while(|inst| func[*inst].opcode != Opcode::WARPSYNC);
-    next.filter(|inst| func[*inst].flags.contains(InstFlags::BY_MASK)).collect()
+/// A `WARPSYNC`, and what the lanes of one mask after the other execute behind it.
+pub(super) struct Exchange {
+    /// The wait.
+    pub(super) wait: InstId,
+    /// Its place in the block.
+    pub(super) at: usize,
+    /// The place of the last such instruction, or of the wait if there is none.
+    pub(super) last: usize,
+    /// They themselves.
+    pub(super) insts: SmallVec<[InstId; 2]>,
+}
+
+/// The waits of a block in their order.
+pub(super) fn exchanges(func: &Function, block: Block) -> Vec<Exchange> {
+    let mut found: Vec<Exchange> = Vec::new();
+    for (at, &inst) in func.block_insts(block).iter().enumerate() {
+        if func[inst].opcode == Opcode::WARPSYNC {
+            found.push(Exchange { wait: inst, at, last: at, insts: SmallVec::new() });
+        } else if let Some(exchange) = found.last_mut().filter(|_| func[inst].flags.contains(InstFlags::BY_MASK)) {
+            exchange.last = at;
+            exchange.insts.push(inst);
+        }
+    }
+    found
 }
 
 /// All lanes that come to a wait have one mask: they go on together, and what they exchange is the same in all of them.
-fn one_mask(func: &mut Function, context: &Context, uniformity: &Uniformity, block: Block, id: InstId) -> bool {
-    let varies = func[id].uses().any(|(_, operand)| uniformity.is_varying_operand(operand));
-    if func[id].opcode != Opcode::WARPSYNC || varies {
+fn one_mask(func: &mut Function, context: &Context, uniformity: &Uniformity, exchange: &Exchange) -> bool {
+    let wait = &func[exchange.wait];
+    let varies = wait.uses().any(|(_, operand)| uniformity.is_varying_operand(operand));
+    if varies || exchange.insts.is_empty() && !waits_by_mask(wait) || !context.tally.is_open() {
         return false;
     }
-    let exchanges = exchanges_by_mask(func, block, id);
-    if exchanges.is_empty() && !waits_by_mask(&func[id]) {
-        return false;
-    }
-    func.edit().update(id, |wait| wait.mods.set(Field::WARPSYNC_MODE, WarpsyncMode::NORMAL));
-    for inst in exchanges.into_iter().chain([id]) {
-        func.edit().update(inst, |inst| inst.flags -= InstFlags::BY_MASK | InstFlags::VOLATILE);
+    func.edit().update(exchange.wait, |wait| wait.mods.set(Field::WARPSYNC_MODE, WarpsyncMode::NORMAL));
+    for inst in exchange.insts.iter().chain([&exchange.wait]) {
+        func.edit().update(*inst, |inst| inst.flags -= InstFlags::BY_MASK | InstFlags::VOLATILE);
     }
     context.tally.count(ONE_MASK);
     true

@@ -5,9 +5,9 @@
 
 use super::insert::{bar, barriers_of};
 use crate::PhaseError;
-use crate::passes::member_masks::{exchanges_by_mask, waits_by_mask};
+use crate::passes::member_masks::{Exchange, exchanges, waits_by_mask};
 use oriole_isa::{Opcode, Role};
-use oriole_ori::{Block, Function, InstId, Operand};
+use oriole_ori::{Block, Function, Operand};
 
 /// Convergence barriers of a warp, `B0`-`B15`.
 const BARRIERS: u8 = 16;
@@ -20,27 +20,28 @@ pub(super) fn free_barrier(func: &Function) -> Option<u8> {
 
 /// Puts the barrier around each such wait and its exchange, none of which stands in another. Gives it as a bit, or 0 where there are none.
 pub(super) fn meet_behind(func: &mut Function, barrier: u8) -> Result<u16, PhaseError> {
-    let waits = func.iter_insts().filter(|(_, inst)| waits_by_mask(&func[*inst]));
-    let waits: Vec<(Block, InstId)> = waits.collect();
-    // From the last one on: what is split off behind a wait keeps those that have been done.
-    for (block, wait) in waits.iter().rev() {
-        surround(func, *block, *wait, barrier)?;
+    let mut used = 0;
+    for block in func.layout().to_vec() {
+        // From the last one on: what is split off behind a wait keeps those that have been done.
+        let alone = |exchange: &Exchange| waits_by_mask(&func[exchange.wait]);
+        let found: Vec<Exchange> = exchanges(func, block).into_iter().filter(alone).collect();
+        for exchange in found.iter().rev() {
+            surround(func, block, exchange, barrier)?;
+            used = 1 << barrier;
+        }
     }
-    Ok(if waits.is_empty() { 0 } else { 1 << barrier })
+    Ok(used)
 }
 
 /// Puts the barrier around one of them.
-fn surround(func: &mut Function, block: Block, wait: InstId, barrier: u8) -> Result<(), PhaseError> {
-    let last = exchanges_by_mask(func, block, wait).last().copied().unwrap_or(wait);
-    let position = |func: &Function, inst| func.block_insts(block).iter().position(|other| *other == inst);
-    let Some((start, end)) = position(func, wait).zip(position(func, last)) else { return Ok(()) };
-    let after = func.edit().split_block(block, end + 1)?;
+fn surround(func: &mut Function, block: Block, exchange: &Exchange, barrier: u8) -> Result<(), PhaseError> {
+    let after = func.edit().split_block(block, exchange.last + 1)?;
     // Threads that wait stand at the start of a block of their own.
-    let join = func.edit().split_block(block, end + 1)?;
+    let join = func.edit().split_block(block, exchange.last + 1)?;
     func.edit().append(join, bar(Opcode::BSYNC, barrier));
     let mut begin = bar(Opcode::BSSY, barrier);
     begin.set_role(Role::Target, Operand::block(after));
     let begin = func.edit().add(begin);
-    func.edit().place(block, start, &[begin]);
+    func.edit().place(block, exchange.at, &[begin]);
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 use super::shape::{ends_at_once, only_ends};
 use crate::Changed;
-use crate::passes::member_masks::{exchanges_by_mask, waits_by_mask};
+use crate::passes::member_masks::{exchanges, waits_by_mask};
 use oriole_isa::{Field, Opcode, RegFile, Role};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::{Block, EntitySet, Function, FunctionKind, Inst, InstFlags, InstId, OperandKind, SecondaryMap};
@@ -25,20 +25,25 @@ pub(super) fn remove_waits(func: &mut Function, meets_again: bool, parts: impl F
     let mut changed = Changed::No;
     for block in func.layout().to_vec() {
         let Some(mut state) = starts[block] else { continue };
-        let mut idle = Vec::new();
+        let mut idle: EntitySet<InstId> = EntitySet::new();
         for &id in func.block_insts(block) {
             let inst = &func[id];
             if is_wait(inst) && state.together && !inst.flags.contains(InstFlags::VOLATILE) {
-                idle.push(id);
+                idle.insert(id);
             }
             state.step(func, inst, rules);
         }
-        // What stands behind another wait then is no exchange of that one's members.
-        for inst in idle.iter().flat_map(|wait| exchanges_by_mask(func, block, *wait)).collect::<Vec<InstId>>() {
-            func.edit().update(inst, |inst| inst.flags -= InstFlags::BY_MASK);
+        if idle.is_empty() {
+            continue;
         }
-        changed = changed.or(Changed::when(!idle.is_empty()));
-        func.edit().retain_insts(block, |_, id| !idle.contains(&id));
+        // What stands behind another wait then is no exchange of that one's members.
+        for exchange in exchanges(func, block).iter().filter(|exchange| idle.contains(exchange.wait)) {
+            for inst in &exchange.insts {
+                func.edit().update(*inst, |inst| inst.flags -= InstFlags::BY_MASK);
+            }
+        }
+        changed = Changed::Yes;
+        func.edit().retain_insts(block, |_, id| !idle.contains(id));
     }
     changed
 }
