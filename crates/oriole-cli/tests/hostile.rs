@@ -140,7 +140,8 @@ fn damaged(random: &mut Random, original: &[u8]) -> Vec<u8> {
             let (from, to, count) = (random.below(bytes.len()), random.below(bytes.len()), random.below(256));
             let end = bytes.len().min(from + count);
             let piece = bytes[from..end].to_vec();
-            bytes.splice(to..(to + piece.len()).min(original.len().min(to + piece.len())).min(bytes.len()), piece);
+            let end = bytes.len().min(to + piece.len());
+            bytes.splice(to..end, piece);
         }
         _ => {}
     }

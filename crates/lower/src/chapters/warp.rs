@@ -189,10 +189,8 @@ impl Wait {
         }
         // Threads of one mask go on without those that a guard keeps away, and all meet behind the branch.
         cx.guard_by_branch()?;
-        let mask = sources::src(cx, mask)?;
-        let mask = ops::in_reg(cx, mask)?;
-        let mut wait = Inst::neutral(Sass::WARPSYNC, Mods::new());
-        wait.set_role(A, mask);
+        let mut wait = wait_for(cx, mask)?;
+        let mask = wait.operand(A).unwrap_or_default();
         if !cx.has_with(Sass::WARPSYNC, Field::WARPSYNC_MODE.is(WarpsyncMode::EXCLUSIVE)) {
             return Ok(Wait { wait: Some(wait), members: Members::Among(mask) });
         }

@@ -3,20 +3,11 @@
 //!
 //! `BSSY` stands before the wait. Behind it each mask's lanes would set the barrier for themselves, one after the other.
 
-use super::insert::{bar, barriers_of};
+use super::insert::bar;
 use crate::PhaseError;
 use crate::passes::member_masks::{Exchange, exchanges, waits_by_mask};
 use oriole_isa::{Opcode, Role};
 use oriole_ori::{Block, Function, Operand};
-
-/// Convergence barriers of a warp, `B0`-`B15`.
-const BARRIERS: u8 = 16;
-
-/// A barrier that nothing in the function names.
-pub(super) fn free_barrier(func: &Function) -> Option<u8> {
-    let named = barriers_of(func);
-    (0..BARRIERS).find(|barrier| named >> barrier & 1 == 0)
-}
 
 /// Puts the barrier around each such wait and its exchange, none of which stands in another. Gives it as a bit, or 0 where there are none.
 pub(super) fn meet_behind(func: &mut Function, barrier: u8) -> Result<u16, PhaseError> {

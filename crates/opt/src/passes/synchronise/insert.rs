@@ -256,13 +256,6 @@ fn first_terminator(func: &Function, block: Block) -> usize {
     insts.iter().position(|i| oriole_ori::terminator::is_terminator(&func[*i])).unwrap_or(insts.len())
 }
 
-/// The convergence barriers that the code names, a bit each.
-pub(super) fn barriers_of(func: &Function) -> u16 {
-    let operands = func.iter_insts().flat_map(|(_, inst)| func[inst].operands.iter().copied());
-    let numbers = operands.filter_map(|operand| func.physical(operand)).filter(|(file, ..)| *file == RegFile::B);
-    numbers.fold(0, |all, (_, number, _)| all | 1u16.checked_shl(number.into()).unwrap_or(0))
-}
-
 /// Which blocks end with a jump to, or fall through to, which: a block put behind one of them takes the place of that jump.
 struct Hosts {
     last: SecondaryMap<Block, Option<Block>>,

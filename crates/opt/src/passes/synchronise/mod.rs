@@ -101,7 +101,10 @@ fn synchronise(
 /// Take out the waits that find their members there, and let those that part lanes of different masks bring them back. Gives the barriers that this
 /// takes, a bit each. `parts` says of which blocks' ends threads may go different ways.
 fn wait_for_members(func: &mut Function, parts: impl Fn(Block) -> bool) -> Result<(Changed, u16), PhaseError> {
-    let barrier = alone::free_barrier(func);
+    if !together::has_waits(func) {
+        return Ok((Changed::No, 0));
+    }
+    let barrier = number::free(together::barriers_of(func));
     let waits = together::remove_waits(func, barrier.is_some(), parts);
     let around = barrier.map_or(Ok(0), |barrier| alone::meet_behind(func, barrier))?;
     Ok((waits.or(Changed::when(around != 0)), around))

@@ -1,7 +1,7 @@
 //! The functions of a module, callees first: a caller's barriers are none of those that what it calls changes.
 
-use super::insert::barriers_of;
 use super::synchronise;
+use super::together::barriers_of;
 use crate::pipeline::{Done, ModuleContext};
 use crate::{CallBarriers, PhaseError};
 use oriole_ori::analysis::{CallNode, address_taken};

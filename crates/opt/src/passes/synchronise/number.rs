@@ -4,7 +4,7 @@ use super::regions::{RegionId, Regions};
 use crate::CallBarriers;
 
 /// Convergence barriers of a warp, `B0`–`B15`.
-const BARRIERS: u32 = 16;
+const BARRIERS: u8 = 16;
 
 /// Regions around each other that may be kept in general registers: each takes one for as long as it lasts.
 const NOTES: u32 = 16;
@@ -18,6 +18,11 @@ pub(super) enum Kept {
     Barrier(u8),
     /// In a general register; in this barrier, which an outer region has, while they are noted and wait.
     Register(u8),
+}
+
+/// The lowest barrier that is none of these.
+pub(super) fn free(taken: u16) -> Option<u8> {
+    (0..BARRIERS).find(|barrier| taken >> barrier & 1 == 0)
 }
 
 /// Where each region's threads are noted: barriers of regions around each other differ, calls in a region do not change
@@ -35,9 +40,8 @@ pub(super) fn number(regions: &Regions, calls: CallBarriers) -> Vec<Kept> {
             (true, false) => calls.changed,
             (true, true) => calls.used,
         };
-        let free = (0..BARRIERS).find(|barrier| (above | avoid) >> barrier & 1 == 0);
-        let place = match free {
-            Some(barrier) => Kept::Barrier(barrier as u8),
+        let place = match free(above | avoid) {
+            Some(barrier) => Kept::Barrier(barrier),
             None if !region.leaves && around.is_none_or(|outer| notes[outer as usize] < NOTES) => {
                 shared(regions, &kept, around).map_or(Kept::Nowhere, Kept::Register)
             }

@@ -11,15 +11,20 @@ use oriole_isa::{Field, Opcode, RegFile, Role};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::{Block, EntitySet, Function, FunctionKind, Inst, InstFlags, InstId, OperandKind, SecondaryMap};
 
+/// Whether threads wait for each other by their masks anywhere.
+pub(super) fn has_waits(func: &Function) -> bool {
+    func.iter_insts().any(|(_, inst)| is_wait(&func[inst]))
+}
+
+fn is_wait(inst: &Inst) -> bool {
+    inst.opcode == Opcode::WARPSYNC
+}
+
 /// Take out every `WARPSYNC` that finds the threads together; `parts` says of which blocks' ends they may go different ways.
 /// One that also makes writes to memory visible (`bar.warp.sync`, [`InstFlags::VOLATILE`]) stays.
 ///
 /// `meets_again`: threads that part at a wait for those of their own mask alone will meet again behind their exchange.
 pub(super) fn remove_waits(func: &mut Function, meets_again: bool, parts: impl Fn(Block) -> bool) -> Changed {
-    let is_wait = |inst: &Inst| inst.opcode == Opcode::WARPSYNC;
-    if !func.iter_insts().any(|(_, inst)| is_wait(&func[inst])) {
-        return Changed::No;
-    }
     let rules = Rules { broken: broken(func), meets_again };
     let starts = Solver { func, parts, ends: ends_at_once, cfg: &Cfg::new(func), rules, starts: Starts::new() }.solve();
     let mut changed = Changed::No;
@@ -124,6 +129,11 @@ fn barriers(func: &Function, inst: &Inst) -> u16 {
     let registers = inst.operands.iter().filter_map(|operand| func.physical(*operand));
     let numbers = registers.filter(|(file, ..)| *file == RegFile::B).map(|(_, number, _)| number);
     numbers.fold(0, |all, number| all | 1u16.checked_shl(number.into()).unwrap_or(0))
+}
+
+/// The barriers that the code names, a bit each.
+pub(super) fn barriers_of(func: &Function) -> u16 {
+    func.iter_insts().fold(0, |all, (_, inst)| all | barriers(func, &func[inst]))
 }
 
 /// The barriers that threads take themselves out of.
