@@ -165,13 +165,13 @@ impl Touches {
             writes: Vec::new(),
             waits: waits(inst),
             sets: [named(control.write_scoreboard), named(control.read_scoreboard)],
-            results: latency::queue(inst, arch).map(Order::Results),
-            sources: source_order(inst, arch),
+            results: None,
+            sources: None,
             is_barrier: inst.opcode == Opcode::BAR,
         };
+        [touches.results, touches.sources] = orders(inst, arch);
         if is_product(inst) {
-            touches.results = Some(Order::Products);
-            touches.sources = Some(Order::Products);
+            [touches.results, touches.sources] = [Some(Order::Products); 2];
             if commits(inst) {
                 touches.sets[0] = Some(GSB);
             }
@@ -275,6 +275,12 @@ fn width(inst: &Inst, at: usize) -> u8 {
 
 fn mask(scoreboard: Option<u8>) -> u8 {
     scoreboard.map_or(0, |number| 1 << number)
+}
+
+/// The order in which the results of an instruction come, and that in which it reads its sources, where it does so in turn with others. A
+/// scoreboard for its results stands for all that is earlier in both, one for its sources for all that is earlier in the second.
+pub fn orders(inst: &Inst, arch: Arch) -> [Option<Order>; 2] {
+    [latency::queue(inst, arch).map(Order::Results), source_order(inst, arch)]
 }
 
 /// Instructions of one order read their sources one after the other: the second may overwrite what

@@ -3,11 +3,11 @@
 use crate::memory::MemoryAccess;
 use crate::units::{NOTHING, demand_of};
 use oriole_checkpoint::checkpoint;
-use oriole_isa::access::Register;
+use oriole_isa::access::{Order, Register, orders};
 use oriole_isa::chip::{CONSTANT_LINE, Demand};
 use oriole_isa::latency::{self, Classified, Pace, Slot};
 use oriole_isa::{
-    Arch, Carries, CctlOp, CodeOrder, Control, Effects, Exit, Field, Inst, Opcode, RegFile, Value, special_registers,
+    Arch, Carries, CctlOp, CodeOrder, Control, Effects, Exit, Field, Guard, Inst, Opcode, RegFile, Value, special_registers,
 };
 use oriole_ori::{CallSite, Callee, Function, InstFlags, MachineData, MachineError, MachineFunction, MachineId};
 use rustc_hash::FxHashSet;
@@ -125,8 +125,12 @@ pub(crate) struct Op<I = MachineId> {
     pub(crate) pace: Option<Pace>,
     /// Its guard is not "always".
     pub(crate) guarded: bool,
+    /// The guard of a hardware instruction.
+    pub(crate) guard: Guard,
     /// See [`latency::is_plain_arithmetic`].
     pub(crate) plain_arithmetic: bool,
+    /// The orders of its results and of reading its sources.
+    pub(crate) orders: [Option<Order>; 2],
 }
 
 impl<I> Op<I> {
@@ -168,7 +172,9 @@ impl Op {
             demand: NOTHING,
             pace: None,
             guarded: false,
+            guard: Guard::ALWAYS,
             plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(opcode)),
+            orders: [None; 2],
         }
     }
 }
@@ -336,8 +342,10 @@ impl Reader {
             asks_for_line: self.asks_for_line(inst, defs),
             demand: demand_of(inst, arch),
             pace: latency::pace(inst, arch),
-            guarded: inst.guard != oriole_isa::Guard::ALWAYS,
+            guarded: inst.guard != Guard::ALWAYS,
+            guard: inst.guard,
             plain_arithmetic: classified.is_plain_arithmetic(),
+            orders: orders(inst, arch),
         }
     }
 

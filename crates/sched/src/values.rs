@@ -8,7 +8,7 @@ use crate::memory::MemoryAccess;
 use crate::survey::Stretch;
 use crate::units::{NOTHING, demand_of};
 use oriole_isa::latency::{self, Classified, Slot};
-use oriole_isa::{Arch, Carries, CodeOrder, Control, Exit, Inst, RegFile};
+use oriole_isa::{Arch, Carries, CodeOrder, Control, Exit, Guard, Inst, RegFile};
 use oriole_ori::{Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg, entry_for_each};
 use std::ops::Range;
 
@@ -104,8 +104,11 @@ impl<'f> Values<'f> {
             demand: inst.map_or(NOTHING, |inst| demand_of(inst, self.arch)),
             pace: inst.and_then(|inst| latency::pace(inst, self.arch)),
             guarded: data.writes_partly(),
+            // Guards are registers like others here.
+            guard: Guard::ALWAYS,
             asks_for_line: false,
             plain_arithmetic: classified.is_some_and(Classified::is_plain_arithmetic),
+            orders: [None; 2],
         };
         self.inst = Some(made);
         op

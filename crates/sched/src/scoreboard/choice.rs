@@ -5,9 +5,11 @@
 //! begins counts, too: in a loop that is what was begun before it, and by the iteration before.
 
 use super::ahead::{Ahead, ahead};
-use super::{Assignment, Completion, GROUP_ENDS, GROUPS, Release, SCOREBOARDS};
-use crate::code::{AWAITED, Code, Op, REGISTERS, Reg, succs};
+use super::{Assignment, Completion, GROUP_ENDS, GROUPS, OwnReleases, Release, SCOREBOARDS};
+use crate::code::{AWAITED, Accesses, Code, Op, REGISTERS, Reg, reg_number, succs};
 use crate::order::patience;
+use oriole_isa::access::Order;
+use oriole_isa::{Guard, RegFile};
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
 
@@ -62,6 +64,8 @@ struct Chooser<'a> {
     issue: Vec<u32>,
     /// By place: where the instruction's results and sources are first asked for.
     asked: Vec<[u32; 2]>,
+    /// By place: whether a later instruction of their order stands for the instruction's results and sources.
+    covered: Vec<[bool; 2]>,
     /// By place: whether something that is outstanding is asked for there first.
     is_end: Vec<bool>,
     /// The first place at which the block may be left.
@@ -83,6 +87,7 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
         number: 0,
         issue: Vec::new(),
         asked: Vec::new(),
+        covered: Vec::new(),
         is_end: Vec::new(),
         exit: 0,
         given: [0; SCOREBOARDS],
@@ -140,6 +145,41 @@ fn first_of(a: u32, b: u32) -> u32 {
     if a == 0 || b != 0 && b < a { b } else { a }
 }
 
+/// Where the first of some later instructions is asked for, by order.
+struct FirstAsked {
+    /// They all have it.
+    guard: Guard,
+    by_order: [u32; Order::COUNT],
+}
+
+impl FirstAsked {
+    /// Of none.
+    fn of(guard: Guard) -> Self {
+        FirstAsked { guard, by_order: [NOWHERE; Order::COUNT] }
+    }
+
+    fn note(&mut self, order: Option<Order>, asked: u32) {
+        if let Some(order) = order {
+            let first = &mut self.by_order[order.index()];
+            *first = asked.min(*first);
+        }
+    }
+
+    /// Whether it stands for the results (0) or sources (1) of an earlier instruction, which are first asked for there.
+    fn covers(&self, op: &Op, of: usize, asked: [u32; 2]) -> bool {
+        op.orders[of].is_some_and(|order| asked[of] != NOWHERE && self.by_order[order.index()] <= asked[of])
+    }
+
+    /// Whether an instruction changes the guard.
+    fn is_changed_by(&self, op: &Op, accesses: &Accesses) -> bool {
+        let predicate = u16::from(self.guard.predicate);
+        let numbers = [RegFile::P, RegFile::UP].map(|file| reg_number(file, predicate));
+        numbers.into_iter().flatten().any(|reg| {
+            op.def_mask >> (reg % 64) & 1 != 0 && accesses.defs(op).iter().any(|def| def.reg == reg)
+        })
+    }
+}
+
 impl Chooser<'_> {
     /// When the block's instructions issue, and where what they release, and what is outstanding, is asked for.
     fn look(&mut self, block: usize, opens: &mut Opens, assignment: &Assignment) {
@@ -160,11 +200,40 @@ impl Chooser<'_> {
             }
         }
         self.asked.reverse();
+        self.cover(ops, &assignment.own[block]);
         self.is_end.clear();
         self.is_end.resize(ops.len(), false);
         for open in opens.iter_mut().flatten() {
             open.asked_at = self.asked(open.release, all, assignment);
             self.note_end(*open);
+        }
+    }
+
+    /// Find out which results and sources need no scoreboard: a later instruction of their order is asked for no later, before the block may
+    /// be left. One that is guarded may not be executed, and then its scoreboard says nothing, but to those under the same guard.
+    fn cover(&mut self, ops: &[Op], owns: &[OwnReleases]) {
+        let (mut always, mut guarded) = (FirstAsked::of(Guard::ALWAYS), FirstAsked::of(Guard::ALWAYS));
+        self.covered.clear();
+        self.covered.resize(ops.len(), [false; 2]);
+        for (at, (op, own)) in ops.iter().zip(owns).enumerate().rev() {
+            if guarded.is_changed_by(op, &self.code.accesses) {
+                guarded = FirstAsked::of(Guard::ALWAYS);
+            }
+            if op.orders == [None; 2] || own.is_empty() {
+                continue;
+            }
+            let asked = self.asked[at];
+            let by_guarded = op.guarded && op.guard == guarded.guard;
+            let covers = |of: usize| always.covers(op, of, asked) || by_guarded && guarded.covers(op, of, asked);
+            self.covered[at] = [covers(0), covers(1)];
+            if op.guarded && !by_guarded {
+                guarded = FirstAsked::of(op.guard);
+            }
+            let first = if op.guarded { &mut guarded } else { &mut always };
+            let within = |is_set: bool, asked: u32| if is_set && asked <= self.exit { asked } else { NOWHERE };
+            let (result, source) = (within(own.result.is_some(), asked[0]), within(own.source.is_some(), asked[1]));
+            first.note(op.orders[0], result);
+            first.note(op.orders[1], result.min(source));
         }
     }
 
@@ -189,8 +258,9 @@ impl Chooser<'_> {
             let ([results, sources], issue) = (self.asked[at], self.issue[at]);
             let (own, releases) = (&mut assignment.own[block][at], &mut assignment.releases);
             let is_idle = |asked_at, number: &u32| asked_at == NOWHERE && !ahead.asks_for(&releases[*number as usize]);
-            own.result = own.result.filter(|number| !is_idle(results, number));
-            let are_covered = own.result.is_some() && results <= sources && results <= self.exit;
+            let [covers_results, covers_sources] = self.covered[at];
+            let are_covered = own.result.is_some() && results <= sources && results <= self.exit || covers_sources;
+            own.result = own.result.filter(|number| !covers_results && !is_idle(results, number));
             own.source = own.source.filter(|number| !are_covered && !is_idle(sources, number));
             if let Some(release) = own.result {
                 // What was loaded for the next round of a loop may not be in the cache: nobody shall wait for it in this one.
@@ -288,7 +358,9 @@ impl Chooser<'_> {
             let more = if *scoreboard == SCOREBOARDS - 1 { spoiled } else { 0 };
             let cycles: u32 = others.iter().map(|other| self.cost(open, *other)).sum();
             let moves = self.again && *scoreboard != usize::from(before);
-            (cycles + more, moves, others.len(), self.given[*scoreboard])
+            // Who shares it with what is asked for at the same place keeps another one free.
+            let is_apart = open.asked_at == NOWHERE || !others.iter().any(|other| other.asked_at == open.asked_at);
+            (cycles + more, moves, is_apart, others.len(), self.given[*scoreboard])
         };
         let scoreboard = (self.first..SCOREBOARDS).min_by_key(cost).unwrap_or(self.first);
         self.note_end(open);
