@@ -10,6 +10,7 @@ use crate::convergence_state::{BARRIERS, Held, State, threads};
 use crate::finding::{Finding, Kind};
 use crate::graph::{Block, BlockId, EdgeKind, End, Graph};
 use crate::program::{Condition, Line, LineId, Program};
+use crate::uniform::Same;
 use oriole_checkpoint::checkpoint;
 use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Trap, Value};
 use rustc_hash::FxHashMap;
@@ -22,11 +23,11 @@ const STANDARD: u16 = 0x003f;
 pub(crate) fn check(checked: &Checked<'_>, graph: &Graph, roots: &[BlockId]) -> Vec<Finding> {
     let program = checked.program;
     let calls = (0..graph.blocks.len() as BlockId).filter(|block| comes_back(graph, *block));
-    let edges = calls.flat_map(|block| &graph.blocks[block as usize].edges);
-    let callees = edges.filter(|edge| edge.kind == EdgeKind::Call).map(|edge| edge.to);
-    let starts: BTreeSet<BlockId> = roots.iter().copied().chain(callees).collect();
+    let called = calls.flat_map(|block| callees(&graph.blocks[block as usize]));
+    let starts: BTreeSet<BlockId> = roots.iter().copied().chain(called).collect();
     let adds = program.arch.adds_to_barriers();
-    let mut functions = Functions { program, graph, adds, changed: FxHashMap::default() };
+    let mut functions =
+        Functions { program, graph, adds, changed: FxHashMap::default(), written: FxHashMap::default() };
     // A function changes what its callees change; rounds until none is found to change more.
     while functions.round(&starts) {}
     let mut lapses = BTreeMap::new();
@@ -48,6 +49,11 @@ fn comes_back(graph: &Graph, block: BlockId) -> bool {
     !graph.returned_by[block as usize].is_empty()
 }
 
+/// The first blocks of the functions that a block calls.
+fn callees(block: &Block) -> impl Iterator<Item = BlockId> + '_ {
+    block.edges.iter().filter(|edge| edge.kind == EdgeKind::Call).map(|edge| edge.to)
+}
+
 struct Functions<'p> {
     program: &'p Program,
     graph: &'p Graph,
@@ -55,6 +61,8 @@ struct Functions<'p> {
     adds: bool,
     /// By first block: the barriers that the function may come back with changed.
     changed: FxHashMap<BlockId, u16>,
+    /// By first block: the registers that the function and its callees write.
+    written: FxHashMap<BlockId, Same>,
 }
 
 impl Functions<'_> {
@@ -62,9 +70,12 @@ impl Functions<'_> {
     fn round(&mut self, starts: &BTreeSet<BlockId>) -> bool {
         let mut grown = false;
         for &start in starts {
-            let mut changed = 0;
+            let (mut changed, mut written) = (0, Same::NONE);
             for (block, state) in self.solve(start) {
                 let block = &self.graph.blocks[block as usize];
+                let lines = &self.program.lines[block.first as usize..block.end as usize];
+                lines.iter().for_each(|line| written.add_written(line));
+                written.add(self.written_by_callees(block));
                 if block.ends == End::Return {
                     changed |= self.pass(block, state, &mut |_, _| {}).changed();
                 }
@@ -72,8 +83,18 @@ impl Functions<'_> {
             let known = self.changed.entry(start).or_default();
             grown |= changed & !*known != 0;
             *known |= changed;
+            grown |= self.written.entry(start).or_default().add(written);
         }
         grown
+    }
+
+    /// The registers that the functions which a block calls write.
+    fn written_by_callees(&self, block: &Block) -> Same {
+        let mut all = Same::NONE;
+        callees(block).filter_map(|to| self.written.get(&to)).for_each(|written| {
+            all.add(*written);
+        });
+        all
     }
 
     /// The states at the starts of the blocks of a function.
@@ -99,7 +120,7 @@ impl Functions<'_> {
                     let goes_on = self.graph.blocks[to as usize].first == block.end;
                     arriving.part(threads(&self.program.lines[block.end as usize - 1]), !goes_on);
                 }
-                if condition.is_uniform() {
+                if state.same.decides(condition) {
                     self.forsake(to, &mut arriving);
                 }
                 let grown = match entry.get_mut(&to) {
@@ -154,6 +175,7 @@ impl Functions<'_> {
             let line = &self.program.lines[at as usize];
             if !line.never {
                 step(self.adds, line, &mut state, &mut |lapse| report(at, lapse));
+                state.same.step(line, self.program.arch);
             }
         }
         let last = block.end - 1;
@@ -161,9 +183,8 @@ impl Functions<'_> {
             // Who comes back traps, and the kernel ends: a function that does not return.
             End::Call { back: Some(back), .. } if self.traps(back) => {}
             End::Call { known, .. } => {
-                let callees = block.edges.iter().filter(|edge| edge.kind == EdgeKind::Call);
-                let known_change = |edge: &crate::graph::Edge| self.changed.get(&edge.to).copied().unwrap_or(0);
-                let changed = if known { callees.fold(0, |all, edge| all | known_change(edge)) } else { STANDARD };
+                let known_change = |to| self.changed.get(&to).copied().unwrap_or(0);
+                let changed = if known { callees(block).fold(0, |all, to| all | known_change(to)) } else { STANDARD };
                 for barrier in numbers(changed) {
                     let holds = state.held[barrier].holds();
                     if holds {
@@ -172,6 +193,7 @@ impl Functions<'_> {
                     // One finding is enough.
                     state.set(barrier, if holds { Held::UNKNOWN } else { Held::NOBODY });
                 }
+                state.same = if known { state.same.without(self.written_by_callees(block)) } else { Same::NONE };
             }
             End::Return => {
                 let leaving = state.returned(threads(&self.program.lines[last as usize]));

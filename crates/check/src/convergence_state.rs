@@ -1,6 +1,7 @@
 //! What one thread knows of the convergence barriers at a place.
 
 use crate::program::{Condition, Line};
+use crate::uniform::Same;
 use oriole_isa::{Opcode, OperandFlags, RegFile, Role, Value};
 
 /// Convergence barriers of a warp.
@@ -95,12 +96,20 @@ pub(crate) struct State {
     pub(crate) cleared: u16,
     /// What registers and places on the stack hold, in order: values of barriers that were moved there.
     notes: Vec<(i64, Held)>,
+    /// The registers that have one value in all threads of the warp.
+    pub(crate) same: Same,
 }
 
 impl Default for State {
     /// At the start of a function.
     fn default() -> Self {
-        State { held: [Held::CALLERS; BARRIERS], inside: [0; BARRIERS], cleared: 0, notes: Vec::new() }
+        State {
+            held: [Held::CALLERS; BARRIERS],
+            inside: [0; BARRIERS],
+            cleared: 0,
+            notes: Vec::new(),
+            same: Same::NONE,
+        }
     }
 }
 
@@ -151,6 +160,7 @@ impl State {
             self.inside[barrier] |= other.inside[barrier];
         }
         self.cleared &= other.cleared;
+        self.same = self.same.and(other.same);
         let theirs = |place: i64| other.notes.iter().find(|(at, _)| *at == place).map(|(_, held)| *held);
         self.notes = before.notes.iter().filter_map(|(at, held)| Some((*at, held.join(theirs(*at)?)))).collect();
         *self != before

@@ -9,6 +9,7 @@ use crate::state::{Event, OWN, State};
 use crate::step::{Lapse, Machine, tells_threads};
 use oriole_checkpoint::checkpoint;
 use oriole_isa::access::Register;
+use oriole_isa::latency;
 use std::collections::BTreeSet;
 
 /// Events that may be looked at for each instruction before the work is given up.
@@ -99,7 +100,12 @@ impl Solver<'_> {
         let graph = self.graph;
         let block = &graph.blocks[from as usize];
         for edge in &block.edges {
-            self.arrive(edge.to, &along(edge, from, &out));
+            let last = &self.program.lines[block.end as usize - 1].inst;
+            let jumps = graph.blocks[edge.to as usize].first != block.end;
+            let more = latency::cycles_to_next(last, jumps) - latency::cycles_to_next(last, false);
+            let mut arriving = along(edge, from, &out);
+            arriving.events.iter_mut().for_each(|event| event.issued = event.issued.saturating_sub(more.into()));
+            self.arrive(edge.to, &arriving);
         }
         match block.ends {
             End::Plain => {}

@@ -25,6 +25,7 @@ mod state;
 mod step;
 mod timeline;
 mod transfer;
+mod uniform;
 
 pub use finding::{Finding, Kind, Missing, Place};
 pub use report::{CheckError, Report, check};

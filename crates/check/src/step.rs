@@ -225,7 +225,7 @@ pub(crate) fn cycles_between(
     match (is_write, writes) {
         (true, false) => latency::raw(earlier, place, later, slot, arch),
         (true, true) => latency::waw_at_least(earlier, place, later, arch),
-        (false, _) => latency::war(earlier, place, later, arch),
+        (false, _) => latency::war_at_least(earlier, place, later, arch),
     }
 }
 

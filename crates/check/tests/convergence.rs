@@ -161,3 +161,28 @@ fn up_to_sm_75_a_barrier_is_cleared_before_it_is_set() {
     assert_eq!(on(75, Arch::Sm75, &lines(clear, "BMOV.32 B0, R4")), added);
     assert_eq!(on(80, Arch::Sm80, &lines("NOP", "NOP")), []);
 }
+
+/// A whole warp that leaves a region leaves nobody in its barrier: by a predicate that is made of a uniform one, and by a counter that all
+/// threads share, as ptxas writes it. One that lanes may see differently still holds them.
+#[test]
+fn a_warp_that_leaves_together_leaves_nobody_behind() {
+    let lines = |value, test| {
+        [
+            ("MOV R0, 0x1", "1"),
+            (value, "4"),
+            (test, "13"),
+            ("BSSY B0, ->6", "4"),
+            ("@P0 BRA ->6", "5"),
+            ("BSYNC B0", "5"),
+            ("BSSY B0, ->8", "4"),
+            ("BSYNC B0", "5"),
+            EXIT,
+        ]
+    };
+    let behind = one(0x60, "B0 is set although it still holds threads on some path");
+    assert_eq!(found(&lines("NOP", "ISETP.GE.AND P0, PT, R0, 0x28, PT")), []);
+    assert_eq!(found(&lines("NOP", "PLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x0")), []);
+    assert_eq!(found(&lines("NOP", "VOTE.ANY P0, P1")), []);
+    assert_eq!(found(&lines("CS2R.32 R0, SR_LANEID", "ISETP.GE.AND P0, PT, R0, 0x28, PT")), behind);
+    assert_eq!(found(&lines("NOP", "ISETP.GE.AND P0, PT, R2, 0x28, PT")), behind);
+}

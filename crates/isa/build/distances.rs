@@ -1,5 +1,9 @@
 //! The distances between two instructions that touch one register, from `spec/latency/{raw,waw,war}.tsv`, with what
 //! `same_as.tsv` and `rules.tsv` say of the pairs that have no row of their own.
+//!
+//! Who schedules keeps the number of a pair. Who judges code that others scheduled holds a pair of writes, or of a read and a write, to it only where
+//! it was mined from many pairs ([`is_well_mined`]). Of another pair the mined code had few or none, and nothing says that a
+//! shorter distance is wrong: there the shortest distance known from the same first class is asked for.
 
 use crate::emit::enumeration;
 use crate::latency::{Group, variant};
@@ -13,6 +17,12 @@ use std::path::Path;
 const TABLES: [&str; 3] = ["raw", "waw", "war"];
 const READ_AFTER_WRITE: usize = 0;
 
+/// The tables for judges behind them, each with the one that it is made from.
+const JUDGED: [usize; 2] = [1, 2];
+
+/// A distance of a pair is well mined if there are this many pairs of its classes, and this many at the distance itself.
+const WELL_MINED: [u32; 2] = [50, 5];
+
 /// The register files, in the order of `RegFile`.
 const FILES: [&str; 6] = ["R", "UR", "P", "UP", "B", "SB"];
 
@@ -24,6 +34,12 @@ const COLUMNS: usize = 12;
 
 /// Cycles per target; 0 where there is no number.
 type Cycles = [u8; targets::NAMES.len()];
+
+/// Per target: whether the number is well mined.
+type WellMined = [bool; targets::NAMES.len()];
+
+/// The rows of a table.
+type Rows<'a> = BTreeMap<[&'a str; 3], (Cycles, WellMined)>;
 
 /// The files of the folder `spec/latency` that say distances.
 pub(crate) struct Texts {
@@ -67,7 +83,7 @@ struct Rule<'a> {
 
 /// All that the texts say.
 pub(crate) struct Distances<'a> {
-    rows: [BTreeMap<[&'a str; 3], Cycles>; 3],
+    rows: [Rows<'a>; 3],
     same_as: Vec<Same<'a>>,
     rules: Vec<Rule<'a>>,
     /// The classes of the earlier instruction.
@@ -113,7 +129,21 @@ impl<'a> Distances<'a> {
         let (other_first, other_second) = (self.base(table, 0, first), self.base(table, 1, second));
         let pairs = [(first, second), (other_first, second), (first, other_second), (other_first, other_second)];
         let found = pairs.iter().filter_map(|(first, second)| self.rows[table].get(&[file, *first, *second]));
-        found.fold(Cycles::default(), |all, row| or_else(all, *row))
+        found.fold(Cycles::default(), |all, (row, _)| or_else(all, *row))
+    }
+
+    /// The cycles that a judge asks for between a class and each later one, from the `row` of the one who schedules, on one target.
+    fn judged(&self, table: usize, file: &'a str, first: &'a str, row: &[u8], target: usize) -> Vec<u8> {
+        let own = |first: &'a str, second: &'a str| {
+            self.rows[table].get(&[file, first, second]).map(|(cycles, well)| (cycles[target], well[target]))
+        };
+        let of = |second: &'a str| own(first, second).or_else(|| own(self.base(table, 0, first), second));
+        let known = self.later.iter().filter_map(|second| of(second)).map(|(cycles, _)| cycles);
+        let Some(least) = known.filter(|cycles| *cycles > 0).min() else { return row.to_vec() };
+        let is_well_mined = |second: &'a str| of(second).is_some_and(|(_, well)| well);
+        let judge =
+            |(second, cycles): (&&'a str, &u8)| if is_well_mined(second) { *cycles } else { least.min(*cycles) };
+        self.later.iter().zip(row).map(judge).collect()
     }
 
     /// The cycles of a pair of classes on all targets.
@@ -164,14 +194,20 @@ impl<'a> Distances<'a> {
     fn write_tables(&self, out: &mut String) -> Result<(), String> {
         let mut cells = vec![vec![0; self.later.len()], vec![1; self.later.len()]];
         let mut known: BTreeMap<Vec<u8>, usize> = cells.iter().cloned().zip(0..).collect();
-        let mut numbers = vec![vec![vec![Vec::new(); FILES.len()]; targets::NAMES.len()]; TABLES.len()];
-        for (table, of_table) in numbers.iter_mut().enumerate() {
+        let count = TABLES.len() + JUDGED.len();
+        let mut numbers = vec![vec![vec![Vec::new(); FILES.len()]; targets::NAMES.len()]; count];
+        for (at, of_table) in numbers.iter_mut().enumerate() {
+            let judged = at.checked_sub(TABLES.len()).map(|judged| JUDGED[judged]);
+            let table = judged.unwrap_or(at);
             for (at, file) in FILES.iter().enumerate() {
                 for first in &self.earlier {
                     let to = |second: &&'a str| self.cycles(table, file, first, second);
                     let columns: Vec<Cycles> = self.later.iter().map(to).collect::<Result<_, _>>()?;
                     for (target, of_target) in of_table.iter_mut().enumerate() {
-                        let row: Vec<u8> = columns.iter().map(|cycles| cycles[target]).collect();
+                        let mut row: Vec<u8> = columns.iter().map(|cycles| cycles[target]).collect();
+                        if judged.is_some() {
+                            row = self.judged(table, file, first, &row, target);
+                        }
                         let number = *known.entry(row).or_insert_with_key(|row| {
                             cells.push(row.clone());
                             cells.len() - 1
@@ -185,7 +221,7 @@ impl<'a> Distances<'a> {
         let _ =
             writeln!(out, "/// The longest of all fixed distances, in cycles: what issued longer ago needs no look.");
         let _ = writeln!(out, "pub const LONGEST: u8 = {longest};\n");
-        let shape = (TABLES.len(), targets::NAMES.len(), FILES.len());
+        let shape = (count, targets::NAMES.len(), FILES.len());
         let _ =
             writeln!(out, "/// Number of the row in [`CELLS`], by table, target, file and class of the earlier one.");
         let _ = writeln!(
@@ -207,7 +243,7 @@ fn or_else(cycles: Cycles, other: Cycles) -> Cycles {
     std::array::from_fn(|target| if cycles[target] == 0 { other[target] } else { cycles[target] })
 }
 
-fn rows(tsv: &Tsv) -> Result<BTreeMap<[&str; 3], Cycles>, String> {
+fn rows(tsv: &Tsv) -> Result<Rows<'_>, String> {
     let lines = tsv.lines::<COLUMNS>()?;
     let (head, lines) = lines.split_first().ok_or_else(|| format!("{}: no column names", tsv.path))?;
     let mut columns = Vec::new();
@@ -220,30 +256,40 @@ fn rows(tsv: &Tsv) -> Result<BTreeMap<[&str; 3], Cycles>, String> {
         if !FILES.contains(&file) {
             return Err(format!("{}: unknown register file '{file}'", line.place));
         }
-        let mut cycles = Cycles::default();
-        for (chips, cell) in columns.iter().zip(&line.cells[3..]) {
+        let (mut cycles, mut well) = (Cycles::default(), WellMined::default());
+        let sources = line.cells[COLUMNS - 1].split("; ");
+        for ((chips, cell), source) in columns.iter().zip(&line.cells[3..]).zip(sources) {
             let number = match *cell {
                 "-" => 0,
                 cell => number(cell).ok_or_else(|| format!("{}: '{cell}' is no number of cycles", line.place))?,
             };
-            cycles.iter_mut().enumerate().filter(|(at, _)| chips >> at & 1 == 1).for_each(|(_, cell)| *cell = number);
+            for target in (0..targets::NAMES.len()).filter(|target| chips >> target & 1 == 1) {
+                (cycles[target], well[target]) = (number, is_well_mined(source));
+            }
         }
-        if rows.insert([file, first, second], cycles).is_some() {
+        if rows.insert([file, first, second], (cycles, well)).is_some() {
             return Err(format!("{}: {file} {first} {second} twice", line.place));
         }
     }
     Ok(rows)
 }
 
+/// Whether a source is "AxB", A pairs at the distance of B seen, with enough of both.
+fn is_well_mined(source: &str) -> bool {
+    let counts = source.split_once('x').and_then(|(at, of)| Some([of.parse().ok()?, at.parse().ok()?]));
+    counts.is_some_and(|counts: [u32; 2]| counts.iter().zip(WELL_MINED).all(|(count, least)| *count >= least))
+}
+
 /// Puts the number of one chip, a row of `chips.tsv`, into its table.
-fn of_chip<'a>(line: &Line<'a, 7>, rows: &mut [BTreeMap<[&'a str; 3], Cycles>; 3]) -> Result<(), String> {
+fn of_chip<'a>(line: &Line<'a, 7>, rows: &mut [Rows<'a>; 3]) -> Result<(), String> {
     let [table, file, first, second, chip, cycles, _] = line.cells;
     let table = TABLES.iter().position(|name| *name == table);
     let table = table.ok_or_else(|| format!("{}: unknown table", line.place))?;
     let chip = targets::NAMES.iter().position(|name| *name == chip);
     let chip = chip.ok_or_else(|| format!("{}: unknown chip", line.place))?;
     let cycles = number(cycles).ok_or_else(|| format!("{}: '{cycles}' is no number of cycles", line.place))?;
-    rows[table].entry([file, first, second]).or_default()[chip] = cycles;
+    let row = rows[table].entry([file, first, second]).or_default();
+    (row.0[chip], row.1[chip]) = (cycles, false);
     Ok(())
 }
 

@@ -218,10 +218,15 @@ pub fn waw(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
     write.to_writes.to(Classified::new(second, arch).writer())
 }
 
-/// The same as code of ptxas has it at the least, for who judges code. A guarded `second` may come at once but behind products of matrices: ptxas
-/// has it so in 57 of 112 such pairs, whatever their classes, where it keeps others apart.
+/// The same for who judges code: fewer cycles where few pairs of the classes have been seen in ptxas's code. A guarded `second` may come at once but
+/// behind products of matrices: ptxas has it so in 57 of 112 such pairs, whatever their classes, where it keeps others apart.
 pub fn waw_at_least(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
-    let cycles = waw(first, def, second, arch);
+    let (earlier, file) = (Classified::new(first, arch), class::file_of(first, def));
+    if earlier.write(def, file).to_writes == table::Row::NONE {
+        return 0;
+    }
+    let row = table::Row::of(Table::JudgedWriteAfterWrite, file, earlier.producer(def, file), arch);
+    let cycles = row.to(Classified::new(second, arch).writer());
     let is_product = matches!(Group::of(first), Group::Matrix | Group::Dmma);
     if second.guard != Guard::ALWAYS && !is_product { cycles.min(1) } else { cycles }
 }
@@ -231,6 +236,15 @@ pub fn waw_at_least(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
 pub fn war(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> u8 {
     let row = Classified::new(reader, arch).read_row(place, class::file_of(reader, place));
     row.to(Classified::new(writer, arch).writer())
+}
+
+/// The same for who judges code: fewer cycles where few pairs of the classes have been seen in ptxas's code.
+pub fn war_at_least(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> u8 {
+    let (earlier, file) = (Classified::new(reader, arch), class::file_of(reader, place));
+    let kept = earlier.read_row(place, file);
+    let judged = table::Row::of(Table::JudgedWriteAfterRead, file, earlier.war_reader(place), arch);
+    let writer = Classified::new(writer, arch).writer();
+    judged.to(writer).min(kept.to(writer))
 }
 
 /// The row of a table that a pair of instructions goes by, as `raw.tsv`, `waw.tsv` and `war.tsv` name it.
@@ -265,6 +279,16 @@ pub fn war_row(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> Row {
 }
 
 include!(concat!(env!("OUT_DIR"), "/latency_stalls.rs"));
+
+/// Cycles from a `CALL` to the first instruction that it leads to, at least. ptxas 13.0.88 writes guarded ones in place of jumps, for sm_80 to
+/// sm_89, with a stall of one cycle, and relies on seven from there on (an `ISETP`, such a call, and the predicate's reader).
+const CALL_TO_TARGET: u8 = 7;
+
+/// Cycles from an instruction to the next, of threads that `jump` by it or go on.
+pub fn cycles_to_next(inst: &Inst, jump: bool) -> u8 {
+    let cycles = inst.control.cycles();
+    if jump && inst.opcode == Opcode::CALL { cycles.max(CALL_TO_TARGET) } else { cycles }
+}
 
 /// Fewest cycles between `inst` and the instruction after it, `None` where that may be any, whatever registers they
 /// touch (`spec/latency/stalls.tsv`).

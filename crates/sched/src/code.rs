@@ -7,7 +7,8 @@ use oriole_isa::access::{Order, Register, orders};
 use oriole_isa::chip::{CONSTANT_LINE, Demand};
 use oriole_isa::latency::{self, Classified, Pace, Slot};
 use oriole_isa::{
-    Arch, Carries, CctlOp, CodeOrder, Control, Effects, Exit, Field, Guard, Inst, Opcode, RegFile, Value, special_registers,
+    Arch, Carries, CctlOp, CodeOrder, Control, Effects, Exit, Field, Guard, Inst, Opcode, RegFile, Value,
+    special_registers,
 };
 use oriole_ori::{CallSite, Callee, Function, InstFlags, MachineData, MachineError, MachineFunction, MachineId};
 use rustc_hash::FxHashSet;

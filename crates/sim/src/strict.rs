@@ -335,7 +335,8 @@ impl Hazards {
             if let Some(event) = event(&self.reads, touch, issue.active)
                 && let Some(earlier) = self.suspect(event, issue, inst_at)
             {
-                let needed = after_read.distance(event, || latency::war(earlier, event.slot, issue.inst, self.arch));
+                let needed =
+                    after_read.distance(event, || latency::war_at_least(earlier, event.slot, issue.inst, self.arch));
                 self.judge("write after read", issue, touch.register, event, earlier, needed)?;
             }
         }

@@ -21,7 +21,7 @@ use crate::strict::{Hazards, Issue};
 use crate::threads::{Threads, Wait};
 use crate::warp_values::WarpValues;
 use oriole_device::{Access, Deadline, FaultKind, Hazard};
-use oriole_isa::Opcode;
+use oriole_isa::{Opcode, latency};
 
 /// Instructions that one group of diverged threads executes before the next has its turn, which it gets where the group
 /// goes backwards: only loops can keep the others waiting, and elsewhere ptxas holds in uniform registers, which all
@@ -257,7 +257,7 @@ impl Warp {
             return Err(FaultKind::Hazard(early.clone()));
         }
         hazards.issue(&issue, inst_at).map_err(FaultKind::Hazard)?;
-        running.cycle += u64::from(inst.control.cycles());
+        running.cycle += u64::from(latency::cycles_to_next(inst, active != 0));
         if let Some(copies) = &mut block.copies {
             copies.issue(self.state.identity.warp, pc);
             if !copies.is_empty() {

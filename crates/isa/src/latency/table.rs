@@ -13,6 +13,10 @@ pub(super) enum Table {
     WriteAfterWrite,
     /// `war.tsv`.
     WriteAfterRead,
+    /// `waw.tsv` as judges hold code to it.
+    JudgedWriteAfterWrite,
+    /// `war.tsv` as judges hold code to it.
+    JudgedWriteAfterRead,
 }
 
 /// A row of a table for one target: the cycles to each class of a later instruction.

@@ -174,9 +174,10 @@ impl FirstAsked {
     fn is_changed_by(&self, op: &Op, accesses: &Accesses) -> bool {
         let predicate = u16::from(self.guard.predicate);
         let numbers = [RegFile::P, RegFile::UP].map(|file| reg_number(file, predicate));
-        numbers.into_iter().flatten().any(|reg| {
-            op.def_mask >> (reg % 64) & 1 != 0 && accesses.defs(op).iter().any(|def| def.reg == reg)
-        })
+        numbers
+            .into_iter()
+            .flatten()
+            .any(|reg| op.def_mask >> (reg % 64) & 1 != 0 && accesses.defs(op).iter().any(|def| def.reg == reg))
     }
 }
 
