@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// A folder with a kernel.
@@ -209,10 +210,17 @@ fn a_limit_of_file_sizes_is_an_error_and_no_matter_to_a_cache() {
     assert!(!entries.iter().any(|name| name.ends_with(".part") || name.ends_with(".entry")), "{entries:?}");
 }
 
+/// A user of nothing: another one with each call, so that the processes of one test do not count for a limit in another.
+fn new_user() -> String {
+    static USERS: AtomicU32 = AtomicU32::new(54321);
+    USERS.fetch_add(1, Ordering::Relaxed).to_string()
+}
+
 /// A script as a user who has no rights but those of the files; nothing where one may not become another.
 fn as_nobody(scratch: &Scratch, script: &str) -> Option<Output> {
     let mut command = Command::new(program("/usr/bin/setpriv")?);
-    command.args(["--reuid", "54321", "--regid", "54321", "--clear-groups", "sh", "-c", script]);
+    let user = new_user();
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "sh", "-c", script]);
     // A program that this user can reach: a copy beside the kernel.
     std::fs::copy(env!("CARGO_BIN_EXE_oriole"), scratch.path("oriole")).expect("there is room");
     let mode = |name: &str| {
@@ -263,11 +271,12 @@ fn an_output_below_a_folder_that_cannot_be_searched() {
     std::fs::copy(scratch.path("k.ptx"), scratch.path("private/in/k.ptx")).expect("there is room");
     std::fs::set_permissions(scratch.path("private"), closed).expect("it is ours");
     let mut command = Command::new("setpriv");
+    let user = new_user();
     command.args([
         "--reuid",
-        "54321",
+        &user,
         "--regid",
-        "54321",
+        &user,
         "--clear-groups",
         "./oriole",
         "compile",
