@@ -3,6 +3,7 @@
 //! take, and asks the latency tables about each pair of registers that meet.
 //! `ORIOLE_SEED` is the first seed, `ORIOLE_CASES` how many functions per target.
 
+use oriole_isa::access::orders;
 use oriole_isa::latency::{self, Slot};
 use oriole_isa::{Arch, Control, Guard, Inst, Opcode, RegFile, Value};
 use oriole_ori::{Block, Function};
@@ -146,40 +147,74 @@ fn fixed_distance(first: &Inst, second: &Inst, arch: Arch) -> u64 {
     cycles.into()
 }
 
-/// The scoreboards that an instruction which meets the registers of `first` has to have waited for: of each mask one. An
-/// instruction with results has read its sources when these are there (ptxas 13.0.88 for sm_80: of 1,109 sources without a
-/// scoreboard of their own that are written again, 1,082 behind a wait for the results).
-fn scoreboards(first: &Inst, second: &Inst, arch: Arch) -> Vec<u8> {
-    let bit = |scoreboard: u8| if scoreboard == Control::NO_SCOREBOARD { 0 } else { 1 << scoreboard };
-    let results = bit(first.control.write_scoreboard);
-    let (reads, writes) = (touches(second, false), touches(second, true));
-    let mut needed = Vec::new();
-    if latency::is_variable(first, arch) {
-        let met = |reg| reads.iter().chain(&writes).any(|(other, _)| *other == reg);
-        if touches(first, true).iter().any(|(reg, _)| met(*reg)) {
-            needed.push(results);
-        }
+fn bit(scoreboard: u8) -> u8 {
+    if scoreboard == Control::NO_SCOREBOARD { 0 } else { 1 << scoreboard }
+}
+
+/// What a way has waited for of the instruction at its start. An instruction with results has read its sources when these are there (ptxas 13.0.88 for
+/// sm_80: of 1,109 sources without a scoreboard of their own that are written again, 1,082 behind a wait for the results).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Awaited {
+    /// The scoreboards that tell of its results, and of its sources.
+    told_by: [u8; 2],
+    /// One of them has been waited for.
+    done: [bool; 2],
+    /// Its guard is what it was.
+    guard_kept: bool,
+}
+
+impl Awaited {
+    fn of(first: &Inst) -> Awaited {
+        let (write, read) = (bit(first.control.write_scoreboard), bit(first.control.read_scoreboard));
+        Awaited { told_by: [write, write | read], done: [false; 2], guard_kept: !changes_guard_of(first, first) }
     }
+
+    fn wait(&mut self, second: &Inst) {
+        for (done, told_by) in self.done.iter_mut().zip(self.told_by) {
+            *done |= told_by & second.control.wait_mask != 0;
+        }
+        self.done[1] |= self.done[0];
+    }
+
+    /// A later instruction of an order tells of the earlier ones, if it is executed where they are.
+    fn follow(&mut self, first: &Inst, second: &Inst, arch: Arch) {
+        let (write, read) = (bit(second.control.write_scoreboard), bit(second.control.read_scoreboard));
+        if second.guard == Guard::ALWAYS || self.guard_kept && second.guard == first.guard {
+            let same = orders(first, arch).into_iter().zip(orders(second, arch));
+            for ((tells, scoreboards), (one, other)) in self.told_by.iter_mut().zip([write, write | read]).zip(same) {
+                *tells |= if one.is_some() && one == other { scoreboards } else { 0 };
+            }
+        }
+        self.guard_kept &= !changes_guard_of(second, first);
+    }
+}
+
+fn changes_guard_of(inst: &Inst, first: &Inst) -> bool {
+    touches(inst, true).iter().any(|(reg, _)| *reg == (RegFile::P, first.guard.predicate.into()))
+}
+
+/// An instruction which meets the registers of `first` has to have waited for: its results, its sources.
+fn needs_wait(first: &Inst, second: &Inst, arch: Arch) -> [bool; 2] {
+    let (reads, writes) = (touches(second, false), touches(second, true));
+    let met = |reg| reads.iter().chain(&writes).any(|(other, _)| *other == reg);
     let late = |(reg, place): &(_, Slot)| {
         latency::reads_late(first, *place, arch) && writes.iter().any(|(other, _)| other == reg)
     };
-    if touches(first, false).iter().any(late) {
-        needed.push(results | bit(first.control.read_scoreboard));
-    }
-    needed
+    let results = latency::is_variable(first, arch) && touches(first, true).iter().any(|(reg, _)| met(*reg));
+    [results, touches(first, false).iter().any(late)]
 }
 
 /// What is wrong with two instructions when the second issues `age` cycles after the first on a way on which
-/// the scoreboards `waited` have been waited for.
-fn fault(first: &Inst, second: &Inst, age: u64, waited: u8, arch: Arch) -> Option<String> {
+/// `awaited` has been waited for.
+fn fault(first: &Inst, second: &Inst, age: u64, awaited: Awaited, arch: Arch) -> Option<String> {
     let needed = fixed_distance(first, second, arch);
-    let missing = |any: &u8| waited & any == 0;
+    let [results, sources] = needs_wait(first, second, arch);
     let set = [first.control.write_scoreboard, first.control.read_scoreboard];
     let named = |s: u8| s != Control::NO_SCOREBOARD && second.control.wait_mask >> s & 1 == 1;
     let what = if age < needed {
         format!("{age} of {needed} cycles")
-    } else if let Some(scoreboard) = scoreboards(first, second, arch).into_iter().find(missing) {
-        format!("no wait for one of {scoreboard:#b}")
+    } else if results && !awaited.done[0] || sources && !awaited.done[1] {
+        format!("no wait for one of {:?}", awaited.told_by)
     } else if age < u64::from(latency::SET_TO_WAIT) && set.into_iter().any(named) {
         "waits too early".to_owned()
     } else {
@@ -194,21 +229,22 @@ fn faults(func: &Function, arch: Arch) -> Vec<String> {
     let code = machine_code(func);
     let mut faults = Vec::new();
     for first in &code {
-        // The fewest cycles at which an instruction was met, by the scoreboards waited for on the way.
-        let mut met: HashMap<(usize, u8), u64> = HashMap::new();
-        let start = u64::from(first.inst.control.cycles());
-        let mut work: Vec<(usize, u64, u8)> = first.next.iter().map(|next| (*next, start, 0)).collect();
-        while let Some((at, age, waited)) = work.pop() {
-            let known = met.entry((at, waited)).or_insert(u64::MAX);
+        // The fewest cycles at which an instruction was met, by what was waited for on the way.
+        let mut met: HashMap<(usize, Awaited), u64> = HashMap::new();
+        let (start, none) = (u64::from(first.inst.control.cycles()), Awaited::of(&first.inst));
+        let mut work: Vec<(usize, u64, Awaited)> = first.next.iter().map(|next| (*next, start, none)).collect();
+        while let Some((at, age, mut awaited)) = work.pop() {
+            let known = met.entry((at, awaited)).or_insert(u64::MAX);
             if age >= *known {
                 continue;
             }
             *known = age;
             let second = &code[at];
-            let waited = waited | second.inst.control.wait_mask;
-            faults.extend(fault(&first.inst, &second.inst, age, waited, arch));
+            awaited.wait(&second.inst);
+            faults.extend(fault(&first.inst, &second.inst, age, awaited, arch));
+            awaited.follow(&first.inst, &second.inst, arch);
             let age = u64::from(latency::LONGEST).min(age + u64::from(second.inst.control.cycles()));
-            work.extend(second.next.iter().map(|next| (*next, age, waited)));
+            work.extend(second.next.iter().map(|next| (*next, age, awaited)));
         }
     }
     faults
