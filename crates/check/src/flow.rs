@@ -99,12 +99,14 @@ impl Solver<'_> {
     fn leave(&mut self, from: BlockId, out: State) {
         let graph = self.graph;
         let block = &graph.blocks[from as usize];
+        let last = &self.program.lines[block.end as usize - 1].inst;
         for edge in &block.edges {
-            let last = &self.program.lines[block.end as usize - 1].inst;
+            let mut arriving = along(edge, from, &out);
             let jumps = graph.blocks[edge.to as usize].first != block.end;
             let more = latency::cycles_to_next(last, jumps) - latency::cycles_to_next(last, false);
-            let mut arriving = along(edge, from, &out);
-            arriving.events.iter_mut().for_each(|event| event.issued = event.issued.saturating_sub(more.into()));
+            if more > 0 {
+                arriving.events.iter_mut().for_each(|event| event.issued = event.issued.saturating_sub(more.into()));
+            }
             self.arrive(edge.to, &arriving);
         }
         match block.ends {
