@@ -8,11 +8,8 @@ use crate::program::{Condition, Line};
 use oriole_isa::access::Register;
 use oriole_isa::{Arch, Effects, Opcode, RegFile, Value, special_registers};
 
-/// Words of a set of `R0` to `R255`, and behind them `P0` to `P6`.
-const WORDS: usize = 5;
-
-/// Where the predicates begin.
-const PREDICATES: usize = 256;
+/// Words of a set of registers, each at the bit of its [`Register::index`].
+const WORDS: usize = Register::COUNT.div_ceil(64);
 
 /// A set of registers and predicates of single threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,12 +19,9 @@ impl Same {
     /// None of them.
     pub(crate) const NONE: Same = Same([0; WORDS]);
 
+    /// Registers that belong to single threads.
     fn place(register: Register) -> Option<usize> {
-        match register.file() {
-            RegFile::R => Some(usize::from(register.number())).filter(|number| *number < PREDICATES),
-            RegFile::P => Some(PREDICATES + usize::from(register.number() & 7)),
-            _ => None,
-        }
+        matches!(register.file(), RegFile::R | RegFile::P).then(|| register.index())
     }
 
     fn has(self, place: usize) -> bool {
@@ -68,7 +62,10 @@ impl Same {
     /// All threads that are here decide alike about a condition.
     pub(crate) fn decides(self, condition: Condition) -> bool {
         condition.is_uniform()
-            || (0..7).any(|number| condition.is_about(false, number) && self.has(PREDICATES + usize::from(number)))
+            || (0..7)
+                .filter(|number| condition.is_about(false, *number))
+                .filter_map(|number| Register::new(RegFile::P, number))
+                .any(|predicate| self.has(predicate.index()))
     }
 
     /// What an instruction makes of it.
