@@ -5,9 +5,13 @@
     python3 tools/latency_seen.py NAME REPORT...
 
 Every finding of too few cycles names the row that it went by; the smallest distance of each row and target becomes its
-number, with the source `seen(NAME)`. What is seen on one of sm_80, sm_86 and sm_89 goes for all of them, what is seen on sm_103 and sm_110
-for sm_100, on sm_121 for sm_120; but where the column was mined from pairs of its own, the number stands in chips.tsv for the chip alone. Look at the code before: a path that cannot be taken is no evidence. Afterwards
-tools/latency_evidence.py takes the numbers over for the tests.
+number, with the source `seen(NAME)`. What is seen on one of sm_80, sm_86 and sm_89 goes for all of them, what is seen on
+sm_103 and sm_110 for sm_100, on sm_121 for sm_120; but where the column was mined from pairs of its own, the number
+stands in chips.tsv for the chip alone.
+
+A path that cannot be taken is no evidence. So only straight code counts: the later instruction stands behind the earlier
+one in the same function, with no more instructions between the two than cycles passed. The rest is named on standard
+error. Afterwards tools/latency_evidence.py takes the numbers over for the tests.
 """
 import json
 import os
@@ -24,6 +28,15 @@ CHIPS = os.path.join(tables.TABLES, "chips.tsv")
 KINDS = {"read after write": "raw", "write after write": "waw", "write after read": "war"}
 
 
+INSTRUCTION = 16  # bytes
+
+
+def is_straight(earlier, later, passed):
+    """Whether nothing but the instructions that stand between the two can have issued between them."""
+    instructions = (later["address"] - earlier["address"]) // INSTRUCTION
+    return earlier["function"] == later["function"] and 0 < instructions <= passed
+
+
 def main():
     name, *reports = sys.argv[1:]
     least = {}
@@ -35,11 +48,15 @@ def main():
             row = finding["missing"].get("row")
             if row is None or finding["kind"] not in KINDS:
                 continue
+            passed = finding["missing"]["passed"]
             target = found["arch"]
+            if not is_straight(finding["earlier"], finding["later"], passed):
+                print(report, *row, target, passed, "not straight", file=sys.stderr)
+                continue
             # Only sm_120 tells the parts of the ALU apart.
             parts = row[1:] if target == "sm_120" else [re.sub(r"^ALU (dual|64)", "ALU", part) for part in row[1:]]
             key = (KINDS[finding["kind"]], (row[0], *parts), target)
-            least[key] = min(least.get(key, 99), finding["missing"]["passed"])
+            least[key] = min(least.get(key, passed), passed)
     chips = []
     for kind in ("raw", "waw", "war"):
         head, names, rows = tables.read_table(kind)

@@ -223,7 +223,7 @@ pub(crate) fn cycles_between(
     arch: Arch,
 ) -> u8 {
     match (is_write, writes) {
-        (true, false) => latency::raw(earlier, place, later, slot, arch),
+        (true, false) => latency::raw_at_least(earlier, place, later, slot, arch),
         (true, true) => latency::waw_at_least(earlier, place, later, arch),
         (false, _) => latency::war_at_least(earlier, place, later, arch),
     }

@@ -1,9 +1,10 @@
 //! The distances between two instructions that touch one register, from `spec/latency/{raw,waw,war}.tsv`, with what
 //! `same_as.tsv` and `rules.tsv` say of the pairs that have no row of their own.
 //!
-//! Who schedules keeps the number of a pair. Who judges code that others scheduled holds a pair of writes, or of a read and a write, to it only where
-//! it was mined from many pairs ([`is_well_mined`]). Of another pair the mined code had few or none, and nothing says that a
-//! shorter distance is wrong: there the shortest distance known from the same first class is asked for.
+//! Who schedules keeps the number of a pair. Who judges code that others scheduled holds a pair to it only where there is
+//! evidence: it was mined from many pairs ([`is_well_mined`]), or it is a published number. Of another pair the mined code
+//! had few or none, and nothing says that a shorter distance is wrong: there the shortest distance known from the same
+//! first class is asked for, for a reader of the same [`Operand`].
 
 use crate::emit::enumeration;
 use crate::latency::{Group, variant};
@@ -17,8 +18,8 @@ use std::path::Path;
 const TABLES: [&str; 3] = ["raw", "waw", "war"];
 const READ_AFTER_WRITE: usize = 0;
 
-/// The tables for judges behind them, each with the one that it is made from.
-const JUDGED: [usize; 2] = [1, 2];
+/// The source of a published number (NAK's).
+const PUBLISHED: &str = "nak";
 
 /// A distance of a pair is well mined if there are this many pairs of its classes, and this many at the distance itself.
 const WELL_MINED: [u32; 2] = [50, 5];
@@ -35,11 +36,11 @@ const COLUMNS: usize = 12;
 /// Cycles per target; 0 where there is no number.
 type Cycles = [u8; targets::NAMES.len()];
 
-/// Per target: whether the number is well mined.
-type WellMined = [bool; targets::NAMES.len()];
+/// Per target: whether there is evidence for the number.
+type Evidence = [bool; targets::NAMES.len()];
 
 /// The rows of a table.
-type Rows<'a> = BTreeMap<[&'a str; 3], (Cycles, WellMined)>;
+type Rows<'a> = BTreeMap<[&'a str; 3], (Cycles, Evidence)>;
 
 /// The files of the folder `spec/latency` that say distances.
 pub(crate) struct Texts {
@@ -79,6 +80,26 @@ struct Rule<'a> {
     second: &'a str,
     /// `None`: the longest distance from the first class to a reader.
     cycles: Option<u8>,
+}
+
+/// What a later instruction has a register for, as its class says: guards are wanted later than values.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Operand {
+    Guard,
+    Predicate,
+    Other,
+}
+
+impl Operand {
+    fn of(class: &str) -> Self {
+        if class.starts_with('@') {
+            Operand::Guard
+        } else if class.ends_with(" pred") {
+            Operand::Predicate
+        } else {
+            Operand::Other
+        }
+    }
 }
 
 /// All that the texts say.
@@ -135,14 +156,23 @@ impl<'a> Distances<'a> {
     /// The cycles that a judge asks for between a class and each later one, from the `row` of the one who schedules, on one target.
     fn judged(&self, table: usize, file: &'a str, first: &'a str, row: &[u8], target: usize) -> Vec<u8> {
         let own = |first: &'a str, second: &'a str| {
-            self.rows[table].get(&[file, first, second]).map(|(cycles, well)| (cycles[target], well[target]))
+            self.rows[table].get(&[file, first, second]).map(|(cycles, evidence)| (cycles[target], evidence[target]))
         };
         let of = |second: &'a str| own(first, second).or_else(|| own(self.base(table, 0, first), second));
-        let known = self.later.iter().filter_map(|second| of(second)).map(|(cycles, _)| cycles);
-        let Some(least) = known.filter(|cycles| *cycles > 0).min() else { return row.to_vec() };
-        let is_well_mined = |second: &'a str| of(second).is_some_and(|(_, well)| well);
-        let judge =
-            |(second, cycles): (&&'a str, &u8)| if is_well_mined(second) { *cycles } else { least.min(*cycles) };
+        let mut least = BTreeMap::new();
+        for second in &self.later {
+            if let Some((cycles @ 1.., _)) = of(second) {
+                least
+                    .entry(Operand::of(second))
+                    .and_modify(|least: &mut u8| *least = cycles.min(*least))
+                    .or_insert(cycles);
+            }
+        }
+        let has_evidence = |second: &'a str| of(second).is_some_and(|(_, evidence)| evidence);
+        let judge = |(second, cycles): (&&'a str, &u8)| match least.get(&Operand::of(second)) {
+            Some(least) if !has_evidence(second) => *cycles.min(least),
+            _ => *cycles,
+        };
         self.later.iter().zip(row).map(judge).collect()
     }
 
@@ -194,18 +224,18 @@ impl<'a> Distances<'a> {
     fn write_tables(&self, out: &mut String) -> Result<(), String> {
         let mut cells = vec![vec![0; self.later.len()], vec![1; self.later.len()]];
         let mut known: BTreeMap<Vec<u8>, usize> = cells.iter().cloned().zip(0..).collect();
-        let count = TABLES.len() + JUDGED.len();
+        let count = 2 * TABLES.len();
         let mut numbers = vec![vec![vec![Vec::new(); FILES.len()]; targets::NAMES.len()]; count];
         for (at, of_table) in numbers.iter_mut().enumerate() {
-            let judged = at.checked_sub(TABLES.len()).map(|judged| JUDGED[judged]);
-            let table = judged.unwrap_or(at);
+            // Those for judges stand behind the others.
+            let (is_judged, table) = (at >= TABLES.len(), at % TABLES.len());
             for (at, file) in FILES.iter().enumerate() {
                 for first in &self.earlier {
                     let to = |second: &&'a str| self.cycles(table, file, first, second);
                     let columns: Vec<Cycles> = self.later.iter().map(to).collect::<Result<_, _>>()?;
                     for (target, of_target) in of_table.iter_mut().enumerate() {
                         let mut row: Vec<u8> = columns.iter().map(|cycles| cycles[target]).collect();
-                        if judged.is_some() {
+                        if is_judged {
                             row = self.judged(table, file, first, &row, target);
                         }
                         let number = *known.entry(row).or_insert_with_key(|row| {
@@ -256,7 +286,7 @@ fn rows(tsv: &Tsv) -> Result<Rows<'_>, String> {
         if !FILES.contains(&file) {
             return Err(format!("{}: unknown register file '{file}'", line.place));
         }
-        let (mut cycles, mut well) = (Cycles::default(), WellMined::default());
+        let (mut cycles, mut evidence) = (Cycles::default(), Evidence::default());
         let sources = line.cells[COLUMNS - 1].split("; ");
         for ((chips, cell), source) in columns.iter().zip(&line.cells[3..]).zip(sources) {
             let number = match *cell {
@@ -264,10 +294,10 @@ fn rows(tsv: &Tsv) -> Result<Rows<'_>, String> {
                 cell => number(cell).ok_or_else(|| format!("{}: '{cell}' is no number of cycles", line.place))?,
             };
             for target in (0..targets::NAMES.len()).filter(|target| chips >> target & 1 == 1) {
-                (cycles[target], well[target]) = (number, is_well_mined(source));
+                (cycles[target], evidence[target]) = (number, source == PUBLISHED || is_well_mined(source));
             }
         }
-        if rows.insert([file, first, second], (cycles, well)).is_some() {
+        if rows.insert([file, first, second], (cycles, evidence)).is_some() {
             return Err(format!("{}: {file} {first} {second} twice", line.place));
         }
     }

@@ -102,6 +102,11 @@ impl<'a> Classified<'a> {
         Write { to_reads: row(Table::ReadAfterWrite), to_writes: row(Table::WriteAfterWrite), class }
     }
 
+    /// The row of a write in a table for judges; of 0 cycles where a scoreboard governs it.
+    fn judged(self, table: Table, def: Slot, file: RegFile) -> table::Row {
+        if self.variable { table::Row::NONE } else { table::Row::of(table, file, self.producer(def, file), self.arch) }
+    }
+
     /// The register of `file` that it reads at `place`.
     #[inline]
     pub fn read(self, place: Slot, file: RegFile) -> Read {
@@ -206,6 +211,13 @@ pub fn raw(producer: &Inst, def: Slot, consumer: &Inst, place: Slot, arch: Arch)
     Classified::new(producer, arch).write(def, file).until_read(read)
 }
 
+/// The same for who judges code: fewer cycles where neither ptxas's code nor a published number speaks for more.
+pub fn raw_at_least(producer: &Inst, def: Slot, consumer: &Inst, place: Slot, arch: Arch) -> u8 {
+    let file = class::file_of(producer, def);
+    let reader = Classified::new(consumer, arch).reader(place, file);
+    Classified::new(producer, arch).judged(Table::JudgedReadAfterWrite, def, file).to(reader)
+}
+
 /// Cycles after which every reader finds register `def` of `producer` written.
 pub fn longest(producer: &Inst, def: Slot, arch: Arch) -> u8 {
     Classified::new(producer, arch).write(def, class::file_of(producer, def)).longest()
@@ -221,11 +233,7 @@ pub fn waw(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
 /// The same for who judges code: fewer cycles where few pairs of the classes have been seen in ptxas's code. A guarded `second` may come at once but
 /// behind products of matrices: ptxas has it so in 57 of 112 such pairs, whatever their classes, where it keeps others apart.
 pub fn waw_at_least(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
-    let (earlier, file) = (Classified::new(first, arch), class::file_of(first, def));
-    if earlier.write(def, file).to_writes == table::Row::NONE {
-        return 0;
-    }
-    let row = table::Row::of(Table::JudgedWriteAfterWrite, file, earlier.producer(def, file), arch);
+    let row = Classified::new(first, arch).judged(Table::JudgedWriteAfterWrite, def, class::file_of(first, def));
     let cycles = row.to(Classified::new(second, arch).writer());
     let is_product = matches!(Group::of(first), Group::Matrix | Group::Dmma);
     if second.guard != Guard::ALWAYS && !is_product { cycles.min(1) } else { cycles }

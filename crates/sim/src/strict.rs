@@ -307,7 +307,7 @@ impl Hazards {
             let mask = if touch.slot == Slot::Guard { issue.group } else { issue.active };
             let Some(event) = event(&self.writes, touch, mask) else { continue };
             let Some(earlier) = self.suspect(event, issue, inst_at) else { continue };
-            let look_up = || latency::raw(earlier, event.slot, issue.inst, touch.slot, self.arch);
+            let look_up = || latency::raw_at_least(earlier, event.slot, issue.inst, touch.slot, self.arch);
             let needed = memo.distance(event, look_up);
             let found = self.judge("read after write", issue, touch.register, event, earlier, needed);
             let threads = event.mask & mask;

@@ -13,6 +13,8 @@ pub(super) enum Table {
     WriteAfterWrite,
     /// `war.tsv`.
     WriteAfterRead,
+    /// `raw.tsv` as judges hold code to it.
+    JudgedReadAfterWrite,
     /// `waw.tsv` as judges hold code to it.
     JudgedWriteAfterWrite,
     /// `war.tsv` as judges hold code to it.
