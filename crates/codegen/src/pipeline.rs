@@ -69,9 +69,16 @@ pub struct Compiled {
     pub parameters: BTreeMap<String, Vec<ParameterType>>,
     /// How far [`CompileOptions::pass_limit`] let the optional phases run.
     pub passes: PassCount,
+    /// What is to be said of the module's `.version`: that it is newer than those known here.
+    pub newer_version: Option<String>,
 }
 
 impl Compiled {
+    /// All that a user is warned of.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.newer_version.as_deref().into_iter().chain(self.allocation.warnings())
+    }
+
     /// What the writer was told of a function; `None` where it has no section of its own.
     pub fn function_spec(&self, func: &Function) -> Option<&oriole_cubin::FunctionSpec> {
         self.spec.functions.iter().find(|spec| spec.name == func.name())
@@ -224,6 +231,7 @@ fn compile_tree(
     let (times, dumps, passes) = (watch.times, record.dumps, numbering.count());
     let history = historian.map_or_else(Vec::new, |historian| historian.take(&module));
     let parameters = parameter_types(ast);
+    let newer_version = oriole_ptx::newer_version(ast).map(|warning| warning.message);
     Ok(Compiled {
         cubin,
         target,
@@ -240,6 +248,7 @@ fn compile_tree(
         uniformity,
         parameters,
         passes,
+        newer_version,
     })
 }
 

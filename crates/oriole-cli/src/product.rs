@@ -63,7 +63,7 @@ impl Product {
         let warning = |text: String| (Severity::Warning, text);
         let of_memory = memory_warnings(compiled, warn_on_spills, warn_on_local);
         let remarks = compiled.counts.remarks().map(|remark| (Severity::Info, remark.to_owned()));
-        let notes = compiled.allocation.warnings().map(str::to_owned).chain(of_memory).map(warning).chain(remarks);
+        let notes = compiled.warnings().map(str::to_owned).chain(of_memory).map(warning).chain(remarks);
         let kernel = |(id, func): (_, &oriole_ori::Function)| {
             let needs = resources(compiled, id)?;
             Some(Kernel {

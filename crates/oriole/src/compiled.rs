@@ -287,7 +287,7 @@ pub(crate) fn describe(
         let live = insts.map_or_else(Vec::new, live_registers);
         Some(Kernel::new(func.name().to_owned(), &resources, live))
     });
-    let warnings = compiled.allocation.warnings();
+    let warnings = compiled.warnings();
     Ok(Compiled {
         kernels: kernels.collect(),
         global_bytes: variable_bytes(compiled, MemSpace::Global),

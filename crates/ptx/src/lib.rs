@@ -16,7 +16,7 @@ mod print;
 pub mod scope;
 mod suggest;
 
-pub use check::{check, least_version, newest_version};
+pub use check::{check, least_version, newer_version, newest_version};
 pub use parse::{MAX_ERRORS, MAX_NESTING, Parsed, parse, parse_items, parse_statements};
 pub use print::{print, print_instruction, print_operand, print_variable};
 

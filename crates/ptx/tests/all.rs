@@ -12,5 +12,6 @@ mod spec;
 mod statements;
 mod syntax;
 mod verdicts;
+mod versions;
 #[path = "wrong/main.rs"]
 mod wrong;

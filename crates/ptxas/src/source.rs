@@ -44,6 +44,10 @@ impl Input {
     }
 }
 
+/// How many major versions ahead of what is known here a module may be, to be read with a warning. XLA asks for the newest
+/// version by a module of 99.99, and reads it out of the refusal.
+const MAJORS_AHEAD: u32 = 1;
+
 impl Source {
     /// What is wrong with its `.version`, where ptxas reads no further.
     pub(crate) fn wrong_version(&self) -> Option<WrongVersion> {
@@ -58,7 +62,8 @@ impl Source {
         let (major, minor) = version.split_once('.')?;
         let given: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
         let newest = oriole_ptx::newest_version();
-        (given > newest).then(|| WrongVersion {
+        let is_probe = given.0 > newest.0 + MAJORS_AHEAD;
+        is_probe.then(|| WrongVersion {
             line,
             text: format!("Unsupported .version {version}; current version is '{}.{}'", newest.0, newest.1),
             failure: Failure::Version,

@@ -173,7 +173,7 @@ impl Work<'_> {
     /// Warnings, and the lines of `-v`.
     fn finished(&mut self, compiled: &Compiled) -> Result<(), Failure> {
         let (settings, messages) = (self.settings, &mut self.messages);
-        compiled.allocation.warnings().for_each(|warning| messages.say(Kind::Warning, warning));
+        compiled.warnings().for_each(|warning| messages.say(Kind::Warning, warning));
         if messages.tally.failed {
             return Err(self.messages.fatal(ABORTED, Failure::Module));
         }

@@ -30,6 +30,7 @@ impl Source {
             let name = args.input.display().to_string();
             Failure::Rejected(SourceMap::new(&name, &text).render_all(&errors))
         })?;
+        ptx::warn_of_version(&args.input, &module);
         let reject =
             |error| Failure::Rejected(SourceMap::new(&args.input.display().to_string(), &text).render_all(&[error]));
         args.arch.as_deref().map_or(Ok(()), |arch| oriole_ptx::check_target(&module, arch)).map_err(reject)?;

@@ -4,6 +4,7 @@ use super::args::{PtxArgs, PtxCommand};
 use super::diagnostics::Record;
 use super::failure::Failure;
 use super::files;
+use oriole_ptx::ast::Module;
 use oriole_ptx::diag::{Diagnostic, SourceMap};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ fn check(paths: &[PathBuf], arch: Option<&str>) -> Result<(), Failure> {
     for path in paths {
         let bytes = files::read(path)?;
         let text = text(path, &bytes)?;
-        if let Err(errors) = check_text(text, arch) {
+        if let Err(errors) = check_text(path, text, arch) {
             report.push_str(&render(path, text, &errors));
             report.push('\n');
         }
@@ -31,11 +32,19 @@ fn check(paths: &[PathBuf], arch: Option<&str>) -> Result<(), Failure> {
     if report.is_empty() { Ok(()) } else { Err(Failure::Rejected(report)) }
 }
 
-fn check_text(text: &str, arch: Option<&str>) -> Result<(), Vec<Diagnostic>> {
+fn check_text(path: &Path, text: &str, arch: Option<&str>) -> Result<(), Vec<Diagnostic>> {
     let module = oriole_ptx::load(text)?;
+    warn_of_version(path, &module);
     match arch {
         Some(arch) => oriole_ptx::check_target(&module, arch).map_err(|error| vec![error]),
         None => Ok(()),
+    }
+}
+
+/// Says that a module's `.version` is newer than those known here, if it is.
+pub(crate) fn warn_of_version(path: &Path, module: &Module) {
+    if let Some(warning) = oriole_ptx::newer_version(module) {
+        eprintln!("warning: {}: {}", path.display(), warning.message);
     }
 }
 

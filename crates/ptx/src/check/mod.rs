@@ -71,10 +71,24 @@ pub fn least_version(module: &Module) -> Result<(u32, u32), Vec<Diagnostic>> {
     if errors.is_empty() { Ok(least) } else { Err(errors) }
 }
 
-/// The newest `.version` that there is.
+/// The newest `.version` that is known here.
 #[must_use]
 pub fn newest_version() -> (u32, u32) {
     versions().last().copied().unwrap_or_default()
+}
+
+/// A warning where a module says a `.version` that is newer than what is known here. It is read all the same: what it
+/// has that is not known is refused by name.
+#[must_use]
+pub fn newer_version(module: &Module) -> Option<Diagnostic> {
+    let ((major, minor), (known_major, known_minor)) = (module.version, newest_version());
+    let is_newer = module.version > newest_version();
+    is_newer.then(|| {
+        let message = format!(
+            "PTX {major}.{minor} is newer than the newest version known here, {known_major}.{known_minor}: what it adds is refused"
+        );
+        Diagnostic::new(module.header[0], message).rule(Rule::Version)
+    })
 }
 
 fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {

@@ -43,16 +43,12 @@ impl<'m> Checker<'m> {
     }
 
     fn version(&mut self) {
-        let known = grammar::versions();
         let (major, minor) = self.module.version;
-        if !known.contains(&self.module.version) && self.module.header[0].end > 0 {
+        let is_known = grammar::versions().contains(&self.module.version);
+        // Of a version to come `newer_version` warns.
+        if !is_known && self.module.version <= super::newest_version() && self.module.header[0].end > 0 {
             let message = format!("there is no PTX {major}.{minor}");
-            let help = match known.last() {
-                Some(last) if self.module.version > *last => {
-                    format!("the newest version known here is {}.{}", last.0, last.1)
-                }
-                _ => "write a version of the manual's release notes, such as 9.0".to_owned(),
-            };
+            let help = "write a version of the manual's release notes, such as 9.0";
             self.error(Diagnostic::new(self.module.header[0], message).rule(Rule::Version).help(help));
         }
     }
@@ -74,7 +70,7 @@ impl<'m> Checker<'m> {
                 continue;
             }
             let Some((_, since)) = grammar::targets().iter().find(|(known, _)| known.as_str() == name) else {
-                let message = format!("there is no target `{}`", crate::parse::shorten(name));
+                let message = format!("the target `{}` is not known here", crate::parse::shorten(name));
                 let diagnostic = Diagnostic::new(span, message).rule(Rule::Target);
                 let help = targets_around(name);
                 self.error(if help.is_empty() { diagnostic } else { diagnostic.help(help) });
