@@ -186,18 +186,19 @@ def subnormals():
     rows = [(a | sa << 31, b | sb << 31) for a in sizes for b in sizes for sa, sb in ((0, 1), (1, 1), (0, 0)) if (a, b) != (0x3F800000, 0x3F800000)]
     rows = random.sample(rows, 60)
     flushed = lambda a, b: F32.encode(added(F32.decode(a, True), F32.decode(b, True)), flush=True)
-    for space, result in (("global", flushed), ("shared", lambda a, b: total(F32, a, b))):
+    kept = lambda a, b: total(F32, a, b)
+    for space, more, result in (("global", "", flushed), ("shared", "", kept), ("global", ".noftz", kept), ("shared", ".noftz", kept)):
         cell = "[%o+4]" if space == "global" else "[%s]"
         for name, generic in (("named", False), ("generic", True)):
             code = ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n.shared .align 16 .b8 near[1024];\n.reg .b64 %i, %o, %s, %g; .reg .f32 a, b, c, d; .reg .b32 %t;\nld.param.u64 %i, [in]; ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mov.u64 %s, near; mad.wide.u32 %s, %t, 4, %s;\n"
             code += "mad.wide.u32 %i, %t, 8, %i; mad.wide.u32 %o, %t, 12, %o; ld.global.f32 a, [%i]; ld.global.f32 b, [%i+4];\n"
             code += f"st.{space}.f32 {cell}, a; {'cvta.shared.u64 %g, %s;' if space == 'shared' else 'add.u64 %g, %o, 4;'}\n"
             where = "" if generic else f".{space}"
-            code += f"atom{where}.add.f32 d, [%g], b;\n" if generic else f"atom{where}.add.f32 d, {cell}, b;\n"
+            code += f"atom{where}.add{more}.f32 d, [%g], b;\n" if generic else f"atom{where}.add{more}.f32 d, {cell}, b;\n"
             code += f"ld.{space}.f32 c, {cell}; st.global.f32 [%o], d; st.global.f32 [%o+4], c; st.{space}.f32 {cell}, a;\n"
-            code += f"red{where}.add.f32 {'[%g]' if generic else cell}, b; ld.{space}.f32 d, {cell}; st.global.f32 [%o+4], c; st.global.f32 [%o+8], d; ret;\n}}"
+            code += f"red{where}.add{more}.f32 {'[%g]' if generic else cell}, b; ld.{space}.f32 d, {cell}; st.global.f32 [%o+4], c; st.global.f32 [%o+8], d; ret;\n}}"
             out = [x for a, b in rows for x in (a, result(a, b), result(a, b))]
-            t.program(f"{space} {name}", code, [("rows", "b32", [x for row in rows for x in row], "b32", out)], shape=[f"block {len(rows)}"])
+            t.program(f"{space}{more} {name}", code, [("rows", "b32", [x for row in rows for x in row], "b32", out)], shape=[f"block {len(rows)}"], needs="9.4 sm_90" if more else None)
     return t
 
 

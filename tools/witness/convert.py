@@ -5,7 +5,7 @@ from math import ceil, floor
 
 from bits import anything, clamp, mask, number, random_of, signed
 from bits import edges as integer_edges
-from formats import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, TF32, Number, edges, exactly, near
+from formats import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, NAN, TF32, Number, divided, edges, exactly, multiplied, near
 from table import Differs, Either, Table, open_
 
 SCRIPT = "convert.py"
@@ -373,6 +373,132 @@ def narrow():
     return t
 
 
+def values_for(format, source):
+    """Bits of `source` around the edges of a narrower format, in pairs."""
+    sizes = [0, format.greatest, format.least, format.step(format.least / 2), 1, format.least / 4]
+    sizes += [x + format.step(x) * part for x in (1, format.least) for part in (Fraction(1, 2), Fraction(3, 2), Fraction(5, 8))]
+    sizes += [format.greatest + format.step(format.greatest) * part for part in (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), 1)]
+    values = [source.encode(exactly(x * sign, sign < 0)) for x in sizes for sign in (1, -1)]
+    return values + [source.top(False), source.top(False) | source.sign, source.nan, source.nan ^ 1 | source.sign]
+
+
+def of_pairs():
+    """PTX 9.1 and 9.2: cvt between pairs of halves and pairs of narrow floats."""
+    t = Table("convert/of_pairs", SCRIPT)
+    for name, (format, size, _) in SMALL.items():
+        low = (1 << size) - 1
+        for source in (F16, BF16):
+            if source is F16 and size == 8 and name in ("e4m3", "e5m2"):
+                continue  # older, in the table above
+            values = values_for(format, source)
+            t.section("9.7.10.24 cvt (PTX 9.4)")
+            t.rows(f"a:{source.name}x2", [(a << 16 | values[(5 * at + 2) % len(values)],) for at, a in enumerate(values)])
+            for relu in (False, True):
+                text = f"cvt.rn.satfinite{'.relu' if relu else ''}.{name}x2.{source.name}x2"
+                one = small(format, "rn", relu, True, source=source)
+                code = f"{text} d, a;"
+                if size == 4:
+                    code = f"{{ .reg .b8 x; {text} x, a; cvt.u16.u8 d, x; }}"
+                t.form(code, "d:b16", lambda a: packed(one(a >> 16), one(a & mask(16)), size), needs=f"9.1 {PAIRS}")
+        every = range(1 << format.width)
+        t.section("9.7.10.24 cvt (PTX 9.4)")
+        scales = [0x7F7F, 0x7E80, 0x0001, 0xFE00, 0xFF7F, 0x7FFF, 0x70FD, 0x0280]
+        t.rows("a:b16 s:b16", [(a << size | (5 * a + 3) % (1 << format.width), scales[(a + step) % 8]) for a in every for step in (0, 3)])
+        for relu in (False, True):
+            for satfinite in (False, True):
+                tail = (".satfinite" if satfinite else "") + (".relu" if relu else "")
+
+                def wide(bits, scale):
+                    return times(format.decode(bits), scale, relu, satfinite)
+
+                def both(a, s, scaled):
+                    s = s if scaled else 0x7F7F
+                    return packed(wide(a >> size & low, s >> 8), wide(a & low, s & 255), 16)
+
+                for scaled in (False, True):
+                    text = f"cvt.rn{tail}{'.scaled::n2::ue8m0' if scaled else ''}.bf16x2.{name}x2 d, {{}}{', s' if scaled else ''};"
+                    code = text.format("a")
+                    if size == 4:
+                        code = f"{{ .reg .b8 x; cvt.u8.u16 x, a; {text.format('x')} }}"
+                    t.form(code, "d:bf16x2", lambda a, s, scaled=scaled: both(a, s, scaled), needs=f"9.2 {PAIRS}")
+    return t
+
+
+# Targets of conversions between pairs, and of the fixed-point format.
+PAIRS = "sm_100f|sm_110f|sm_120f"
+FIXED = "sm_100a|sm_103a|sm_110a|sm_120a|sm_121a"
+
+
+def power(scale):
+    """The number of a scale in ue8m0."""
+    return NAN if scale == 255 else exactly(Fraction(2) ** (scale - 127))
+
+
+def times(value, scale, relu, satfinite):
+    """A number times a power of two as bf16."""
+    product = multiplied(value, power(scale))
+    zero = relu and product.is_zero and product.negative
+    result = BF16.encode(relu_of(product) if relu else product, satfinite=satfinite)
+    if satfinite and product.is_infinite:
+        result = BF16.encode(exactly(0 if relu and product.negative else BF16.greatest * (-1 if product.negative else 1)))
+    return Either(0, BF16.sign) if zero else result
+
+
+def fixed_point():
+    """PTX 9.1: cvt to and from s2f6, signed bytes of 64ths."""
+    t = Table("convert/fixed_point", SCRIPT)
+
+    def to_fixed(value, scale, relu):
+        quotient = divided(value, power(scale))
+        if quotient.is_nan:
+            return 0x7F
+        # What is below the least number of two's complement is that number: the manual says "MAX_NORM" of its sign.
+        steps = max(-128, min(127, integral(quotient.value * 64, "rni")))
+        return (max(steps, 0) if relu else steps) & 255
+
+    scales = [0x7F7F, 0x7E80, 0x807D, 0x7FFF, 0x7C82, 0x7F81]
+    parts = [Fraction(n, 128) for n in (-300, -257, -256, -255, -254, -129, -128, -127, -65, -64, -3, -2, -1, 0, 1, 2, 3, 5, 7, 127, 129, 252, 253, 254, 255, 256, 300)]
+    for source in (F32, BF16):
+        values = [source.encode(exactly(x)) for x in parts] + [source.top(False), source.top(False) | source.sign, source.nan]
+        pairs_of = [(a, values[(5 * at + 2) % len(values)]) for at, a in enumerate(values)]
+        t.section("9.7.10.24 cvt (PTX 9.4)")
+        if source is F32:
+            t.rows("a:f32 b:f32 s:b16", [(a, b, scales[at % 6]) for at, (a, b) in enumerate(pairs_of)])
+        else:
+            t.rows("a:bf16x2 s:b16", [(a << 16 | b, scales[at % 6]) for at, (a, b) in enumerate(pairs_of)])
+        for relu in (False, True):
+            for scaled in (False, True):
+                text = f"cvt.rn.satfinite{'.relu' if relu else ''}{'.scaled::n2::ue8m0' if scaled else ''}.s2f6x2.{source.name}"
+
+                def two(a, b, s):
+                    s = s if scaled else 0x7F7F
+                    return to_fixed(source.decode(a), s >> 8, relu) << 8 | to_fixed(source.decode(b), s & 255, relu)
+
+                tail = ", s;" if scaled else ";"
+                if source is F32:
+                    # ptxas 13.5.37 stops with an internal error at the scaled form of two singles.
+                    t.form(f"{text} d, a, b{tail}", "d:b16", two, needs=f"9.1 {FIXED}", without=[("ptxas", "it stops with an internal error")] if scaled else ())
+                else:
+                    t.form(f"{text}x2 d, a{tail}", "d:b16", lambda a, s: two(a >> 16, a & mask(16), s), needs=f"9.1 {FIXED}")
+    t.section("9.7.10.24 cvt (PTX 9.4)")
+    scales = [0x7F7F, 0x7E80, 0x0001, 0xFE00, 0xFF7F, 0xFEFE, 0x7FFF, 0x70FD]
+    t.rows("a:b16 s:b16", [(a << 8 | (5 * a + 3) % 256, scales[a % 8]) for a in range(256)])
+    for relu in (False, True):
+        for satfinite in (False, True):
+            for scaled in (False, True):
+                tail = (".satfinite" if satfinite else "") + (".relu" if relu else "") + (".scaled::n2::ue8m0" if scaled else "")
+
+                def wide(bits, scale):
+                    return times(exactly(Fraction((bits ^ 128) - 128, 64)), scale, relu, satfinite)
+
+                def both(a, s):
+                    s = s if scaled else 0x7F7F
+                    return packed(wide(a >> 8, s >> 8), wide(a & 255, s & 255), 16)
+
+                t.form(f"cvt.rn{tail}.bf16x2.s2f6x2 d, a{', s' if scaled else ''};", "d:bf16x2", both, needs=f"9.1 {FIXED}")
+    return t
+
+
 def scales():
     """cvt to and from ue8m0: a power of two without a sign."""
     t = Table("convert/scales", SCRIPT)
@@ -562,4 +688,4 @@ def pack():
 
 
 def tables():
-    return [integers(), to_integers(), from_integers(), floats(), halves(), narrow(), scales(), stochastic(), pack()]
+    return [integers(), to_integers(), from_integers(), floats(), halves(), narrow(), of_pairs(), fixed_point(), scales(), stochastic(), pack()]

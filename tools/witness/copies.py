@@ -249,6 +249,14 @@ def clusters(table):
             f"ld.shared.{suffix} {regs}, [%at]; st.global.{suffix} [%d1], {regs}; {join}"
         )
         table.program(f"st.async.{suffix}", kernel(variables, body), [("words", "b32", data, "b32", swapped(data))], ["grid 2", "block 32", "cluster 2"], "sm_90")
+    words = random.Random(91)
+    data = [words.randrange(1 << 32) for _ in range(256)]
+    body = begin.format(bytes=512, step=16, first="") + (
+        "ld.global.v4.b32 {%r10, %r11, %r12, %r13}, [%d0]; { .reg .b64 x<2>; .reg .b128 q; mov.b64 x0, {%r10, %r11}; mov.b64 x1, {%r12, %r13}; mov.b128 q, {x0, x1};\n"
+        f"st.async.shared::cluster.mbarrier::complete_tx::bytes.b128 [%r6], q, [%r7]; }}\n{WAIT}\n"
+        f"ld.shared.v4.b32 {{%r10, %r11, %r12, %r13}}, [%at]; st.global.v4.b32 [%d1], {{%r10, %r11, %r12, %r13}}; {join}"
+    )
+    table.program("st.async.b128", kernel(variables, body), [("words", "b32", data, "b32", swapped(data))], ["grid 2", "block 32", "cluster 2"], "9.2 sm_90")
     for op, kind in [(op, "u32") for op in ("inc", "dec", "min", "max", "add")] + [(op, "s32") for op in ("min", "max", "add")] + [(op, "b32") for op in ("and", "or", "xor")]:
         old, new = 0x80000005, elements(kind, 64, source)
         body = begin.format(bytes=128, step=4, first=f"mov.u32 %r8, {old:#x}; st.shared.b32 [%at], %r8;") + (

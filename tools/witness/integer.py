@@ -67,6 +67,48 @@ def sums():
     return t
 
 
+def elements():
+    """PTX 9.2: four bytes of a word, and sums that saturate."""
+    t = Table("integer/elements", SCRIPT)
+    needs = "9.2 sm_120f"
+    random = random_of("elements")
+    bytes_ = [0, 1, 2, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF]
+    words = [sum(bytes_[(at * step + step) % 9] << 8 * at for at in range(4)) for step in range(1, 9)]
+    words += [join(x, y) for x, y in zip(edges(16), reversed(edges(16)))]
+    rows = [(a, words[(at * 5 + step) % len(words)]) for at, a in enumerate(words) for step in (0, 1, 4)]
+    t.section("9.7.1.1 add, 9.7.1.2 sub, 9.7.1.13 min, 9.7.1.14 max (PTX 9.4)")
+    t.rows("a:b32 b:b32", rows + [(random.getrandbits(32), random.getrandbits(32)) for _ in range(12)])
+
+    def by_element(function, kind, count):
+        width = 32 // count
+
+        def whole(a, b):
+            parts = [function(*(read(word >> width * at, kind) for word in (a, b))) for at in range(count)]
+            return sum((part & (1 << width) - 1) << width * at for at, part in enumerate(parts))
+
+        return whole
+
+    def read(word, kind):
+        width = int(kind[1:])
+        bits = word & (1 << width) - 1
+        return bits - (1 << width) if kind[0] == "s" and bits >> width - 1 else bits
+
+    for kind in ("u8", "s8"):
+        t.form(f"add.{kind}x4 d, a, b;", "d:b32", by_element(lambda a, b: a + b, kind, 4), needs=needs)
+        t.form(f"sub.{kind}x4 d, a, b;", "d:b32", by_element(lambda a, b: a - b, kind, 4), needs=needs)
+        t.form(f"add.sat.{kind}x4 d, a, b;", "d:b32", by_element(lambda a, b, kind=kind: clamp(a + b, kind), kind, 4), needs=needs)
+        t.form(f"sub.sat.{kind}x4 d, a, b;", "d:b32", by_element(lambda a, b, kind=kind: clamp(a - b, kind), kind, 4), needs=needs)
+        t.form(f"min.{kind}x4 d, a, b;", "d:b32", by_element(min, kind, 4), needs=needs)
+        t.form(f"max.{kind}x4 d, a, b;", "d:b32", by_element(max, kind, 4), needs=needs)
+    t.form("min.relu.s8x4 d, a, b;", "d:b32", by_element(lambda a, b: max(min(a, b), 0), "s8", 4), needs=needs)
+    t.form("max.relu.s8x4 d, a, b;", "d:b32", by_element(lambda a, b: max(a, b, 0), "s8", 4), needs=needs)
+    t.form("neg.s8x4 d, a;", "d:b32", by_element(lambda a, b: -a, "s8", 4), needs=needs)
+    for kind in ("u16", "s16"):
+        t.form(f"add.sat.{kind}x2 d, a, b;", "d:b32", by_element(lambda a, b, kind=kind: clamp(a + b, kind), kind, 2), needs=needs)
+    t.form("add.sat.u32 d, a, b;", "d:u32", lambda a, b: clamp(a + b, "u32"), needs=needs)
+    return t
+
+
 def products():
     """mul, mad, sad."""
     t = Table("integer/products", SCRIPT)
@@ -92,6 +134,25 @@ def products():
             for kind in (u, s):
                 wide = lambda a, b, c, kind=kind: number(a, kind) * number(b, kind) + c
                 t.form(f"mad.wide.{kind} d, a, b, c;", f"d:u{2 * width}", wide)
+    return t
+
+
+def products_without_carries():
+    """clmad."""
+    t = Table("integer/products_without_carries", SCRIPT)
+    t.section("9.7.1.5 clmad (PTX 9.4)")
+    t.rows("a:u64 b:u64 c:u64", pairs("clmad", (64, 64, 64)))
+
+    def product(a, b):
+        total = 0
+        for place in range(64):
+            if a >> place & 1:
+                total ^= b << place
+        return total
+
+    for kind in ("u64", "s64"):
+        t.form(f"clmad.lo.{kind} d, a, b, c;", "d:u64", lambda a, b, c: product(a, b) & mask(64) ^ c, needs="9.3 sm_80")
+        t.form(f"clmad.hi.{kind} d, a, b, c;", "d:u64", lambda a, b, c: product(a, b) >> 64 ^ c, needs="9.3 sm_80")
     return t
 
 
@@ -322,4 +383,4 @@ def dots():
 
 
 def tables():
-    return [sums(), products(), products_of_24_bits(), quotients(), counts(), find(), fields(), dots()]
+    return [sums(), elements(), products(), products_of_24_bits(), products_without_carries(), quotients(), counts(), find(), fields(), dots()]

@@ -86,6 +86,7 @@ DENSE = [
     ("mxf4", 2, "", "ue8m0", 64, "e2m1", "e2m1"),
     ("mxf4nvf4", 2, ".scale_vec::2X", "ue8m0", 64, "e2m1", "e2m1"),
     ("mxf4nvf4", 4, ".scale_vec::4X", "ue4m3", 64, "e2m1", "e2m1"),
+    ("mxf4nvf4", 4, ".scale_vec::4X", "ue8m0", 64, "e2m1", "e2m1"),
 ]
 
 
@@ -164,7 +165,7 @@ def block_scaled(table):
             expected.append(c_at.pack(encoded(d, "f32"), 32))
         parts = [("a", 4), ("b", 2), ("c", 4), ("x", 2)]
         given = by_lane(packed(a_at, a, a_kind, narrow), packed(b_at, b, b_kind, narrow), c_at.pack(encoded(c, "f32"), 32), *(scale.words() for scale in scales))
-        table.program(name, kernel(parts, "\n".join(statement), ("d", 4 * len(chosen))), [("small", "b32", given, "b32", by_lane(*expected))], ["block 32"], "sm_120a")
+        table.program(name, kernel(parts, "\n".join(statement), ("d", 4 * len(chosen))), [("small", "b32", given, "b32", by_lane(*expected))], ["block 32"], target_of(blocks, scale_kind))
 
 
 # Depth and type; each with all selectors, the metadata ordered or not.
@@ -202,7 +203,14 @@ SPARSE_KINDS = [
     ("mxf4", 2, "", "ue8m0", 128, "e2m1", "e2m1", "f32"),
     ("mxf4nvf4", 2, ".scale_vec::2X", "ue8m0", 128, "e2m1", "e2m1", "f32"),
     ("mxf4nvf4", 4, ".scale_vec::4X", "ue4m3", 128, "e2m1", "e2m1", "f32"),
+    ("mxf4nvf4", 4, ".scale_vec::4X", "ue8m0", 128, "e2m1", "e2m1", "f32"),
 ]
+
+
+def target_of(blocks, scale_kind):
+    """The target, and PTX 9.1 where four powers of two scale a row."""
+    return "9.1 sm_120a" if blocks == 4 and scale_kind == "ue8m0" else "sm_120a"
+
 
 
 def sparse_kinds(table):
@@ -232,7 +240,7 @@ def sparse_kinds(table):
             d = product(whole(a, 0), b, c)
         statement = f"{name} {vector('d', c_at.registers)}, {vector('a', 4)}, {vector('b', 4)}, {vector('c', c_at.registers)}, %m0, 0{last};"
         expected = c_at.pack(encoded(d, c_kind), bits_of(c_kind))
-        table.program(name, kernel(parts, statement, ("d", c_at.registers)), [("small", "b32", by_lane(*given), "b32", expected)], ["block 32"], "sm_120a", without)
+        table.program(name, kernel(parts, statement, ("d", c_at.registers)), [("small", "b32", by_lane(*given), "b32", expected)], ["block 32"], target_of(blocks, scale_kind), without)
 
 
 def tables():

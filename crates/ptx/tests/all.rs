@@ -4,6 +4,7 @@ mod changes;
 mod corpus;
 mod errors;
 mod lexical;
+mod newer;
 mod operand_types;
 mod robust;
 mod round_trip;

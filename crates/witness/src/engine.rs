@@ -1,6 +1,7 @@
 //! Who runs the kernels: the interpreter, our code, ptxas's code.
 
 use crate::kernel::{Kernel, Prepared};
+use crate::table::VERSION;
 use oriole_codegen::CompileOptions;
 use oriole_cubin::{Cubin, Target};
 use oriole_interp::Interpreter;
@@ -38,9 +39,17 @@ pub type Outputs = Vec<Result<Vec<u8>, String>>;
 
 /// The directives that open a module; `mode` stands behind the target.
 #[must_use]
-pub fn header(target: Target, mode: Option<&str>) -> String {
+pub fn header((major, minor): (u32, u32), target: Target, mode: Option<&str>) -> String {
     let mode = mode.map_or_else(String::new, |mode| format!(", {mode}"));
-    format!(".version 9.0\n.target {target}{mode}\n.address_size 64\n")
+    format!(".version {major}.{minor}\n.target {target}{mode}\n.address_size 64\n")
+}
+
+/// The newest version of PTX that a ptxas reads, by what it lists.
+#[must_use]
+pub fn newest_version(ptxas: &Path) -> Option<(u32, u32)> {
+    let listed = Command::new(ptxas).arg("--list-version").output().ok()?;
+    let version = |line: &str| line.trim().split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+    String::from_utf8_lossy(&listed.stdout).lines().filter_map(version).max()
 }
 
 /// Launches each kernel of a module.
@@ -68,7 +77,8 @@ pub fn run(engine: &Engine, target: Target, kernels: &[&Kernel]) -> Result<Outpu
 
 /// The PTX of a module.
 fn text(target: Target, kernels: &[&Kernel]) -> String {
-    let header = header(target, kernels.iter().find_map(|kernel| kernel.mode()));
+    let version = kernels.iter().map(|kernel| kernel.version).max().unwrap_or(VERSION);
+    let header = header(version, target, kernels.iter().find_map(|kernel| kernel.mode()));
     std::iter::once(header).chain(kernels.iter().map(|kernel| kernel.text.clone())).collect()
 }
 

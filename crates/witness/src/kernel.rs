@@ -17,6 +17,8 @@ pub struct Kernel {
     pub name: String,
     /// Its PTX.
     pub text: String,
+    /// The version of PTX that it needs.
+    pub version: (u32, u32),
     /// What each place of the output may hold.
     pub checks: Vec<Check>,
     /// The launch, but for its parameters.
@@ -152,6 +154,7 @@ impl Kernel {
         (!rows.is_empty()).then(|| Kernel {
             name: name.to_owned(),
             text,
+            version: form.needs.version,
             checks,
             shape,
             input,
@@ -180,6 +183,7 @@ impl Kernel {
         Kernel {
             name: "k".to_owned(),
             text: program.code.clone(),
+            version: program.needs.version,
             checks: values.iter().enumerate().map(check).collect(),
             shape: Launch { grid, block, cluster, shared_bytes: program.shared, ..Launch::default() },
             input: bytes(&case.input),

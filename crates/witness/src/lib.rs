@@ -14,10 +14,10 @@ mod parse;
 mod table;
 mod value;
 
-pub use engine::{Engine, Outputs, cubin, header, run};
+pub use engine::{Engine, Outputs, cubin, header, newest_version, run};
 pub use field::{Field, Type};
 pub use kernel::{Check, Kernel, Operands, Recorded};
 pub use modules::{Job, Module, modules, runs};
 pub use object::{Buffer, Object, Place};
-pub use table::{Case, Except, Form, Needs, Program, Rows, Table, read, tables};
+pub use table::{Case, Except, Form, Needs, Program, Rows, Table, VERSION, read, tables};
 pub use value::Value;

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::kernel::{Kernel, Operands};
-use crate::table::{Except, Form, Program, Table};
+use crate::table::{Except, Form, Program, Table, VERSION};
 use oriole_cubin::Target;
 use std::collections::BTreeMap;
 
@@ -31,6 +31,14 @@ pub struct Module {
     pub jobs: Vec<Job>,
     /// Whether operands are constants of the code: constants are folded at the highest level alone.
     pub constants: bool,
+}
+
+impl Module {
+    /// The version of PTX that its kernels need.
+    #[must_use]
+    pub fn version(&self) -> (u32, u32) {
+        self.jobs.iter().map(|job| job.kernel.version).max().unwrap_or(VERSION)
+    }
 }
 
 /// The modules of a table; the seed chooses the rows that are compiled as constants.

@@ -2,7 +2,7 @@
 
 use crate::field::{Field, Type};
 use crate::object::Object;
-use crate::table::{Case, Except, Form, Needs, Program, Rows, Table};
+use crate::table::{Case, Except, Form, Needs, Program, Rows, Table, VERSION};
 use crate::value::{Value, hex};
 use oriole_cubin::Target;
 use std::sync::Arc;
@@ -253,10 +253,19 @@ fn noted<'a>(mut values: impl Iterator<Item = &'a Value>, head: &Head) -> Result
     }
 }
 
-/// Targets with `|` between.
-fn parse_needs(targets: &str) -> Result<Needs, String> {
+/// A version of PTX, if it is newer than that of the tables, and targets with `|` between.
+fn parse_needs(text: &str) -> Result<Needs, String> {
     let target = |name: &str| Target::from_name(name).ok_or_else(|| format!("no target `{name}`"));
-    targets.split('|').map(target).collect::<Result<_, _>>().map(Needs)
+    let (version, targets) = match text.split_once(' ') {
+        Some((version, targets)) => (parse_version(version)?, targets),
+        None => (VERSION, text),
+    };
+    Ok(Needs { version, targets: targets.split('|').map(target).collect::<Result<_, _>>()? })
+}
+
+fn parse_version(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    parts.ok_or_else(|| format!("`{text}` is no version"))
 }
 
 /// A word, or as many as stand behind it: `0*8`.

@@ -97,9 +97,23 @@ pub struct Except {
     pub reason: String,
 }
 
-/// The targets that have an instruction: any of these. All where there is none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Needs(pub(crate) Vec<Target>);
+/// The version of PTX in which the tables are written, where an instruction needs no newer one.
+pub const VERSION: (u32, u32) = (9, 0);
+
+/// What an instruction needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The version of PTX, at least [`VERSION`].
+    pub version: (u32, u32),
+    /// Any of these targets; all where there is none.
+    pub(crate) targets: Vec<Target>,
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Needs { version: VERSION, targets: Vec::new() }
+    }
+}
 
 impl Needs {
     /// Whether the target has it: `sm_90` means this and later ones, `sm_90a` that one alone, `sm_100f` its family.
@@ -111,13 +125,14 @@ impl Needs {
             Suffix::Arch => target == *least,
             Suffix::Family => target.sm >= least.sm && family(*least),
         };
-        self.0.is_empty() || self.0.iter().any(met)
+        self.targets.is_empty() || self.targets.iter().any(met)
     }
 }
 
 impl Display for Needs {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"))
+        let (major, minor) = self.version;
+        write!(f, "{major}.{minor} {}", self.targets.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"))
     }
 }
 

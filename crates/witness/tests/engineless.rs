@@ -20,7 +20,7 @@ fn their_programs_compile() {
     let mut compiled = 0;
     for program in programs {
         for target in targets.into_iter().filter(|target| program.needs.met_by(*target)) {
-            let text = header(target, program.mode.as_deref()) + &program.code;
+            let text = header(program.needs.version, target, program.mode.as_deref()) + &program.code;
             for opt_level in [0, 3] {
                 let options = CompileOptions { target: Some(target), opt_level, ..CompileOptions::default() };
                 let result = oriole_codegen::compile(&text, &options);

@@ -26,6 +26,8 @@ enum Element {
     Float(Format),
     /// Powers of two from 2^-127 to 2^127; 255 is NaN.
     Ue8m0,
+    /// Signed bytes of 64ths.
+    S2f6,
 }
 
 /// The packed types and what they hold.
@@ -48,6 +50,7 @@ fn packed(ty: ScalarType) -> Option<Packed> {
         E2m3x4 => (Format::E2m3, 4, 8),
         E3m2x4 => (Format::E3m2, 4, 8),
         E2m1x4 => (Format::E2m1, 4, 4),
+        S2f6x2 => return Some(Packed { element: Element::S2f6, count: 2, stride: 8 }),
         Ue8m0x2 => return Some(Packed { element: Element::Ue8m0, count: 2, stride: 8 }),
         _ => return None,
     };
@@ -70,6 +73,8 @@ struct Conversion {
     direction: Direction,
     relu: bool,
     satfinite: bool,
+    /// `.scaled::n2::ue8m0`: the last operand has a power of two for each element.
+    scaled: bool,
 }
 
 /// The conversions with a packed or narrow type on one side.
@@ -84,6 +89,7 @@ pub(super) fn compile(inst: &Instruction, to: ScalarType, from: ScalarType) -> R
         direction: if random { Direction::Random } else { Direction::Fixed(direction(inst)?) },
         relu: inst.has(Word::Relu),
         satfinite: inst.has(Word::Satfinite),
+        scaled: inst.has(Word::ScaledN2Ue8m0),
     };
     // Scalar sources come first element first, which is the highest of the result.
     let separate = packed_from.count == 1;
@@ -93,18 +99,21 @@ pub(super) fn compile(inst: &Instruction, to: ScalarType, from: ScalarType) -> R
     if random {
         sources.push(ScalarType::B32);
     }
+    if conversion.scaled {
+        sources.push(ScalarType::B16);
+    }
     Ok(Arithmetic {
         sources,
         destinations: smallvec![to],
         run: Box::new(move |given| {
             let input = |n: usize| given.values.get(n).copied().unwrap_or(0);
-            let random = input(inputs);
+            let last = input(inputs);
             let result = (0..conversion.to.count).fold(0, |result, lane| {
                 let source = match separate {
                     true => input((conversion.to.count - 1 - lane) as usize),
                     false => low(input(0) >> (lane * conversion.from.stride), conversion.from.stride),
                 };
-                result | conversion.element(source, lane, random) << (lane * conversion.to.stride)
+                result | conversion.element(source, lane, last) << (lane * conversion.to.stride)
             });
             Results { values: smallvec![low(result, to.bits())], carry: None }
         }),
@@ -112,13 +121,45 @@ pub(super) fn compile(inst: &Instruction, to: ScalarType, from: ScalarType) -> R
 }
 
 impl Conversion {
-    fn element(self, source: Bits, lane: u32, random: Bits) -> Bits {
+    /// One element; `last` has the random bits or the scales.
+    fn element(self, source: Bits, lane: u32, last: Bits) -> Bits {
+        let scale = if self.scaled { low(last >> (8 * lane), 8) } else { NO_SCALE };
         match (self.from.element, self.to.element) {
-            (Element::Float(from), Element::Float(to)) => self.float(from, to, source, lane, random),
+            (Element::Float(from), Element::Float(to)) if self.scaled => {
+                self.multiplied(from.decode(source), to, scale)
+            }
+            (Element::Float(from), Element::Float(to)) => self.float(from, to, source, lane, last),
+            (Element::S2f6, Element::Float(to)) => self.multiplied(fixed_point(source), to, scale),
+            (Element::Float(from), Element::S2f6) => self.fixed(from.decode(source), scale),
             (Element::Float(from), Element::Ue8m0) => self.exponent(from, source),
             (Element::Ue8m0, Element::Float(to)) => power_of_two(to, source),
-            (Element::Ue8m0, Element::Ue8m0) => source,
+            (Element::Ue8m0 | Element::S2f6, Element::Ue8m0 | Element::S2f6) => source,
         }
+    }
+
+    /// A number times its scale.
+    fn multiplied(self, value: Quad, to: Format, scale: Bits) -> Bits {
+        let product = scaled(value, scale, 1);
+        if product.is_nan() {
+            return to.nan();
+        }
+        let result = to.encode(product, Round::NearestTiesToEven);
+        let infinite = to.magnitude(result) > to.largest();
+        let result = if self.satfinite && infinite { result & to.sign() | to.largest() } else { result };
+        if self.relu { Finish::Relu.apply(to, result) } else { result }
+    }
+
+    /// To `.s2f6`: the number divided by its scale, in 64ths, rounded to nearest and clamped. Of a NaN the greatest
+    /// number.
+    fn fixed(self, value: Quad, scale: Bits) -> Bits {
+        const GREATEST: Bits = 0x7f;
+        let quotient = scaled(value, scale, -1);
+        if quotient.is_nan() {
+            return GREATEST;
+        }
+        let mut exact = false;
+        let steps = quotient.scalbn(FRACTION).to_i128_r(8, Round::NearestTiesToEven, &mut exact).value;
+        low(if self.relu { steps.max(0) } else { steps } as Bits, 8)
     }
 
     fn float(self, from: Format, to: Format, source: Bits, lane: u32, random: Bits) -> Bits {
@@ -178,6 +219,23 @@ impl Conversion {
         let exponent = exponent + Bits::from(up && above);
         if exponent >= NAN { if self.satfinite { 0xfe } else { NAN } } else { exponent }
     }
+}
+
+/// The scale 1 in `.ue8m0`.
+const NO_SCALE: Bits = 0x7f;
+
+/// Bits of `.s2f6` behind the point.
+const FRACTION: i32 = 6;
+
+/// The value of an `.s2f6`.
+fn fixed_point(bits: Bits) -> Quad {
+    Quad::from_i128(number(bits, 8, true)).value.scalbn(-FRACTION)
+}
+
+/// A value times a power of two in `.ue8m0`, or with `sign` -1 divided by it.
+fn scaled(value: Quad, scale: Bits, sign: i32) -> Quad {
+    const NAN: Bits = 0xff;
+    if scale == NAN { Quad::NAN } else { value.scalbn(sign * (scale as i32 - 127)) }
 }
 
 /// From `.ue8m0`.

@@ -112,6 +112,8 @@ pub(super) fn elements(ty: ScalarType) -> (ScalarType, u32) {
     match ty {
         U16x2 => (U16, 2),
         S16x2 => (S16, 2),
+        U8x4 => (U8, 4),
+        S8x4 => (S8, 4),
         F16x2 => (F16, 2),
         Bf16x2 => (Bf16, 2),
         F32x2 => (F32, 2),

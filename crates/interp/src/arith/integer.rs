@@ -22,9 +22,13 @@ pub(super) fn compile(inst: &Instruction) -> Compiled {
                 number(a, width, signed).abs_diff(number(b, width, signed)) + c
             })
         }
+        Opcode::Clmad => {
+            let shift = if inst.has(Word::Hi) { 64 } else { 0 };
+            Arithmetic::function(ty, [ty; 3], move |[a, b, c]| carryless(a, b) >> shift ^ c)
+        }
         Opcode::Neg | Opcode::Abs => {
-            let (width, negate) = (ty.bits(), inst.opcode == Opcode::Neg);
-            Arithmetic::function(ty, [ty], move |[a]| {
+            let (width, negate) = (elements(ty).0.bits(), inst.opcode == Opcode::Neg);
+            Arithmetic::lanewise(ty, move |[a]| {
                 let a = number(a, width, true);
                 (if negate { -a } else { a.abs() }) as Bits
             })
@@ -68,6 +72,11 @@ fn two_sources(inst: &Instruction, ty: ScalarType, operation: Binary) -> Arithme
         }
         result as Bits
     })
+}
+
+/// The product of two integers without carries: the sum of shifted ones is an exclusive or.
+fn carryless(a: Bits, b: Bits) -> Bits {
+    (0..u64::BITS).filter(|bit| a >> bit & 1 == 1).fold(0, |product, bit| product ^ b << bit)
 }
 
 /// The type of twice the width.

@@ -68,7 +68,7 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
     if data.len() != count || !(sink || to.len() == count) {
         return Err(wrong());
     }
-    let steps = [step(operation, ty, false)?, step(operation, ty, true)?];
+    let steps = [step(operation, ty, false)?, step(operation, ty, !inst.has(Word::Noftz))?];
     Ok(Some(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
         let place = location.place(lane);
         // The manual: on global memory `add.f32` flushes subnormals to zero, on shared memory it does not.

@@ -22,6 +22,7 @@ pub(crate) const CHAPTER: Chapter = &[
     (Ptx::Neg, |cx, inst| sign(cx, inst, false)),
     (Ptx::Abs, |cx, inst| sign(cx, inst, true)),
     (Ptx::Sad, |cx, inst| integer::int_sad(cx, inst)),
+    (Ptx::Clmad, integer::carryless_product),
     (Ptx::Div, division::div),
     (Ptx::Rem, |cx, inst| integer_division::int_div(cx, inst)),
     (Ptx::Rcp, rcp),

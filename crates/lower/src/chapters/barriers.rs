@@ -184,6 +184,11 @@ fn membar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 /// `fence.proxy.async` and its like, between ways to reach the same memory.
 fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::Alias) {
+        match instruction.semantics() {
+            Some(Semantics::Acquire) => return invalidate(cx),
+            Some(_) => return fence(cx, MembarSem::ALL, Scope::Sys),
+            None => {}
+        }
         cx.emit(Sass::MEMBAR, &[Field::MEMBAR_SEM.is(MembarSem::SC), Field::MEMBAR_SCOPE.is(MembarScope::SYS)], &[])?;
         return invalidate(cx);
     }

@@ -101,7 +101,7 @@ fn compare(cx: &mut FnLower<'_, '_>, how: Comparison, d: [Operand; 2], a: &ast::
             compare_with(cx, Opcode::DSETP, &fields, d, [a, b, how.with])
         }
         ty if ty.is_float() => compare_half(cx, how, d, a, b),
-        ty => compare_int(cx, how, d, a, b, IntType { bits: ty.bits(), signed: ty.is_signed(), packed: false }),
+        ty => compare_int(cx, how, d, a, b, IntType { bits: ty.bits(), signed: ty.is_signed(), packed: None }),
     }
 }
 

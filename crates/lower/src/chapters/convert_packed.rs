@@ -12,7 +12,7 @@ use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, Rounding, ScalarType, Word};
 
 /// Conversions of the packing unit: result, source, formats, form, number of sources.
-const PACKED: [(ScalarType, ScalarType, PackDst, PackSrc, Pack, usize); 22] = {
+const PACKED: [(ScalarType, ScalarType, PackDst, PackSrc, Pack, usize); 36] = {
     use ScalarType::*;
     [
         (F16x2, F32, PackDst::F16, PackSrc::F32, Pack::PACK_AB, 2),
@@ -37,6 +37,20 @@ const PACKED: [(ScalarType, ScalarType, PackDst, PackSrc, Pack, usize); 22] = {
         (Ue8m0x2, F32, PackDst::E8, PackSrc::F32, Pack::PACK_AB_MERGE_C, 2),
         (Ue8m0x2, Bf16x2, PackDst::E8, PackSrc::BF16, Pack::UNPACK_B_MERGE_C, 1),
         (Bf16x2, Ue8m0x2, PackDst::BF16, PackSrc::E8, Pack::UNPACK_B, 1),
+        (E2m1x2, F16x2, PackDst::E2M1, PackSrc::F16, Pack::UNPACK_B_MERGE_C, 1),
+        (E2m3x2, F16x2, PackDst::E2M3, PackSrc::F16, Pack::UNPACK_B_MERGE_C, 1),
+        (E3m2x2, F16x2, PackDst::E3M2, PackSrc::F16, Pack::UNPACK_B_MERGE_C, 1),
+        (E2m1x2, Bf16x2, PackDst::E2M1, PackSrc::BF16, Pack::UNPACK_B_MERGE_C, 1),
+        (E2m3x2, Bf16x2, PackDst::E2M3, PackSrc::BF16, Pack::UNPACK_B_MERGE_C, 1),
+        (E3m2x2, Bf16x2, PackDst::E3M2, PackSrc::BF16, Pack::UNPACK_B_MERGE_C, 1),
+        (Bf16x2, E4m3x2, PackDst::BF16, PackSrc::E4M3, Pack::UNPACK_B, 1),
+        (Bf16x2, E5m2x2, PackDst::BF16, PackSrc::E5M2, Pack::UNPACK_B, 1),
+        (Bf16x2, E2m1x2, PackDst::BF16, PackSrc::E2M1, Pack::UNPACK_B, 1),
+        (Bf16x2, E2m3x2, PackDst::BF16, PackSrc::E2M3, Pack::UNPACK_B, 1),
+        (Bf16x2, E3m2x2, PackDst::BF16, PackSrc::E3M2, Pack::UNPACK_B, 1),
+        (Bf16x2, S2f6x2, PackDst::BF16, PackSrc::S2_6, Pack::UNPACK_B, 1),
+        (S2f6x2, Bf16x2, PackDst::S2_6, PackSrc::BF16, Pack::UNPACK_B_MERGE_C, 1),
+        (S2f6x2, F32, PackDst::S2_6, PackSrc::F32, Pack::PACK_AB_MERGE_C, 2),
     ]
 };
 
@@ -77,9 +91,14 @@ pub(crate) fn cvt(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let read = |cx: &mut FnLower<'_, '_>, x| {
         if from == ScalarType::F32 { sources::src_f32(cx, x) } else { sources::src(cx, x) }
     };
-    let (a, b) = match (sources, inst.operands.get(2)) {
-        (2, Some(second)) => (read(cx, first)?, read(cx, second)?),
-        (1, None) => (Operand::rz(), read(cx, first)?),
+    let (a, b, scales) = match (sources, &inst.operands[2..]) {
+        (2, [second, scales @ ..]) => (read(cx, first)?, read(cx, second)?, scales),
+        (1, scales) => (Operand::rz(), read(cx, first)?, scales),
+        _ => return Err(unknown(cx, inst)),
+    };
+    let scales = match scales {
+        [] => None,
+        [scales] => Some(sources::src(cx, scales)?),
         _ => return Err(unknown(cx, inst)),
     };
     let fields = [
@@ -90,8 +109,25 @@ pub(crate) fn cvt(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         Field::SATFINITE.is(inst.has(Word::Satfinite)),
         Field::RELU.is(inst.has(Word::Relu)),
     ];
+    let c = match (to_code, from_code) {
+        (PackDst::S2_6, _) => scales_above(cx, scales)?,
+        (PackDst::BF16, PackSrc::F32 | PackSrc::E8) => Operand::rz(),
+        (PackDst::BF16, _) => scales.unwrap_or(Operand::imm(NO_SCALES)),
+        _ => Operand::rz(),
+    };
     let d = destinations::dst(cx, d)?;
-    word_ops::op2(cx, Opcode::F2FP, &fields, d, a, b)
+    word_ops::op3(cx, Opcode::F2FP, &fields, d, [a, b, c])
+}
+
+/// Two powers of two in `.ue8m0`: 1 and 1.
+const NO_SCALES: u32 = 0x7f7f;
+
+/// The third operand of a conversion to `.s2f6x2`: the scales above the 16 bits that go in front of the results.
+fn scales_above(cx: &mut FnLower<'_, '_>, scales: Option<Operand>) -> Lowered<Operand> {
+    let Some(scales) = scales else { return Ok(Operand::imm(NO_SCALES << 16)) };
+    let above = cx.temp()?;
+    word_ops::shift_left(cx, above, scales, Operand::imm(16))?;
+    Ok(above)
 }
 
 /// Results of rounding with random bits, and how they are packed: two halves at once, or two narrow floats above

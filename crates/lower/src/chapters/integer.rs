@@ -7,7 +7,8 @@ use crate::function::operands::{Wide, WideDst};
 use crate::function::ops::{lut, sign_of};
 use crate::function::word_ops::{IntCmp, negated};
 use crate::function::{FnLower, destinations, ops, sources, word_ops};
-use oriole_isa::{Field, Opcode, Role, VaddType, Vtype};
+use crate::handler::unknown;
+use oriole_isa::{ClmadHalf, Field, Opcode, Role, VaddType, Vtype};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
 
@@ -24,14 +25,22 @@ pub(crate) struct IntType {
     pub(super) bits: u32,
     /// `.sN`
     pub(super) signed: bool,
-    /// Two 16-bit elements.
-    pub(super) packed: bool,
+    /// Two 16-bit elements, or four of 8 bits.
+    pub(super) packed: Option<ScalarType>,
 }
+
+/// Packed types, and how `VIADD` and `VIMNMX` name them.
+const PACKED: [(ScalarType, VaddType, Vtype); 4] = [
+    (ScalarType::U16x2, VaddType::X16X2, Vtype::U16X2),
+    (ScalarType::S16x2, VaddType::S16X2, Vtype::S16X2),
+    (ScalarType::U8x4, VaddType::U8X4, Vtype::U8X4),
+    (ScalarType::S8x4, VaddType::S8X4, Vtype::S8X4),
+];
 
 /// The integer type of an instruction.
 pub(crate) fn int_type(inst: &Instruction) -> Lowered<IntType> {
     let ty = inst.last_type().ok_or_else(|| invalid(inst.span, "the instruction has no type"))?;
-    let packed = matches!(ty, ScalarType::U16x2 | ScalarType::S16x2);
+    let packed = PACKED.iter().any(|(packed, ..)| *packed == ty).then_some(ty);
     match ty.bits() {
         16 | 32 | 64 if !ty.is_float() => Ok(IntType { bits: ty.bits(), signed: ty.is_signed(), packed }),
         _ => Err(invalid(inst.span, format!("the instruction has no form for type .{ty}"))),
@@ -48,8 +57,8 @@ pub(crate) fn int_src(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, ty: IntT
 pub(crate) fn int_add_sub(cx: &mut FnLower<'_, '_>, inst: &Instruction, subtract: bool) -> Lowered {
     let ty = int_type(inst)?;
     let [d, a, b] = operands(inst)?;
-    if ty.packed {
-        return int_add_packed(cx, inst, subtract);
+    if let Some(packed) = ty.packed {
+        return int_add_packed(cx, inst, packed, subtract);
     }
     if ty.bits == 64 {
         let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
@@ -63,6 +72,7 @@ pub(crate) fn int_add_sub(cx: &mut FnLower<'_, '_>, inst: &Instruction, subtract
     let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
     let d = destinations::dst(cx, d)?;
     match (inst.has(Word::Sat), subtract) {
+        (true, false) if !ty.signed => add_by_element(cx, inst, VaddType::S32, d, [a, b]),
         (true, false) => add_saturated(cx, d, a, b),
         (true, true) => sub_saturated(cx, d, a, b),
         (false, false) => ops::add(cx, d, a, b),
@@ -70,14 +80,33 @@ pub(crate) fn int_add_sub(cx: &mut FnLower<'_, '_>, inst: &Instruction, subtract
     }
 }
 
-fn int_add_packed(cx: &mut FnLower<'_, '_>, inst: &Instruction, subtract: bool) -> Lowered {
-    if !cx.has(Opcode::VIADD) || subtract {
-        return Err(unsupported(inst.span, "packed 16-bit addition on this target"));
-    }
+fn int_add_packed(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: ScalarType, subtract: bool) -> Lowered {
     let [d, a, b] = operands(inst)?;
     let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
     let d = destinations::dst(cx, d)?;
-    word_ops::op2(cx, Opcode::VIADD, &[Field::VADD_TYPE.is(VaddType::X16X2)], d, a, b)
+    let row = PACKED.iter().find(|(packed, ..)| *packed == ty);
+    let (_, kind, _) = row.ok_or_else(|| unknown(cx, inst))?;
+    // Sums of 16 bits that wrap have no sign.
+    let kind = if *kind == VaddType::S16X2 && !inst.has(Word::Sat) { VaddType::X16X2 } else { *kind };
+    add_by_element(cx, inst, kind, d, [a, if subtract { b.neg() } else { b }])
+}
+
+/// `d = a + b` by element, clamped to the range of the element where `.sat` asks for it.
+fn add_by_element(
+    cx: &mut FnLower<'_, '_>,
+    inst: &Instruction,
+    kind: VaddType,
+    d: Operand,
+    [a, b]: [Operand; 2],
+) -> Lowered {
+    let saturates = inst.has(Word::Sat);
+    if !cx.has_with(Opcode::VIADD, Field::VADD_TYPE.is(kind))
+        || saturates && !cx.has_with(Opcode::VIADD, Field::ISAT.is(true))
+    {
+        return Err(unsupported(inst.span, "packed or saturating addition on this target"));
+    }
+    let fields = [Field::VADD_TYPE.is(kind), Field::ISAT.is(saturates)];
+    word_ops::op2(cx, Opcode::VIADD, &fields, d, a, b)
 }
 
 /// `d = a + b`, clamped to the signed range. The sum overflows where its sign differs from that of both operands.
@@ -250,7 +279,7 @@ pub(crate) fn int_mul24(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered
 pub(crate) fn int_minmax(cx: &mut FnLower<'_, '_>, inst: &Instruction, least: bool) -> Lowered {
     let ty = int_type(inst)?;
     let [d, a, b] = operands(inst)?;
-    if ty.packed || inst.has(Word::Relu) {
+    if ty.packed.is_some() || inst.has(Word::Relu) {
         return int_minmax_vector(cx, inst, ty, least);
     }
     if ty.bits == 64 {
@@ -275,12 +304,12 @@ fn int_minmax_vector(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: IntType, 
     }
     let [d, a, b] = operands(inst)?;
     let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
-    let kind = match (ty.packed, ty.signed) {
-        (true, true) => Vtype::S16X2,
-        (true, false) => Vtype::U16X2,
-        (false, true) => Vtype::S32,
-        (false, false) => Vtype::U32,
-    };
+    let packed = PACKED.iter().find(|(packed, ..)| Some(*packed) == ty.packed);
+    let scalar = if ty.signed { Vtype::S32 } else { Vtype::U32 };
+    let kind = packed.map_or(scalar, |(.., kind)| *kind);
+    if !cx.has_with(Opcode::VIMNMX, Field::VTYPE.is(kind)) {
+        return Err(unsupported(inst.span, "min and max of these elements on this target"));
+    }
     let fields = [Field::VTYPE.is(kind), Field::RELU.is(inst.has(Word::Relu))];
     let which = Operand::pt().with_not(!least);
     let d = destinations::dst(cx, d)?;
@@ -288,16 +317,36 @@ fn int_minmax_vector(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: IntType, 
     Ok(())
 }
 
+/// `clmad`: half of a product without carries, xor the last operand.
+pub(crate) fn carryless_product(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let [d, sources @ ..] = operands::<4>(inst)?;
+    if !cx.has(Opcode::CLMAD) {
+        return Err(unsupported(inst.span, "products without carries on this target"));
+    }
+    let mut pairs = [Operand::rz(); 3];
+    for (pair, source) in pairs.iter_mut().zip(sources) {
+        let wide = sources::src64(cx, source)?;
+        *pair = ops::in_pair(cx, wide)?;
+    }
+    let half = if inst.has(Word::Hi) { ClmadHalf::HI } else { ClmadHalf::LO };
+    let d = destinations::dst64_direct(cx, d)?;
+    word_ops::op3(cx, Opcode::CLMAD, &[Field::CLMAD_HALF.is(half)], d.whole(), pairs)
+}
+
 /// `neg`
 pub(crate) fn int_neg(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a] = operands(inst)?;
-    if int_type(inst)?.bits == 64 {
+    let ty = int_type(inst)?;
+    if ty.bits == 64 {
         let a = sources::src64(cx, a)?;
         let d = destinations::dst64_direct(cx, d)?.into();
         return wide::wide_neg(cx, d, a);
     }
     let a = sources::src(cx, a)?;
     let d = destinations::dst(cx, d)?;
+    if ty.packed == Some(ScalarType::S8x4) {
+        return add_by_element(cx, inst, VaddType::S8X4, d, [Operand::rz(), a.neg()]);
+    }
     ops::add(cx, d, Operand::rz(), negated(a))
 }
 

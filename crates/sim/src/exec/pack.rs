@@ -3,7 +3,7 @@
 use super::lanewise::int3;
 use super::rounding::{BFLOAT, E2M1, E2M3, E3M2, E4M3, E5M2, Format, HALF, Rounding, SINGLE, TENSOR, narrow};
 use crate::effect::{Compute, Unsupported};
-use oriole_isa::{Clamp, Field, HalfB, HalfC, Ifmt, Inst, Nfmt, Opcode, Pack, PackDst, PackSrc, PartC, RndInt};
+use oriole_isa::{Clamp, Field, HalfB, HalfC, Ifmt, Inst, Nfmt, Opcode, Pack, PackDst, PackSrc, PartC, RndInt, Scales};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
@@ -21,6 +21,8 @@ enum Number {
     Float(Format),
     /// `.E8`: a power of two from 2^-127 to 2^127 without a sign; 255 is NaN.
     Power,
+    /// `.S2_6`: a signed byte of 64ths.
+    Fixed,
 }
 
 impl Number {
@@ -29,9 +31,13 @@ impl Number {
             (Number::Float(format), _) => format.widen(bits),
             (Number::Power, 0xff) => f64::NAN,
             (Number::Power, _) => libm::exp2(f64::from(bits as i32 - 127)),
+            (Number::Fixed, _) => f64::from(bits as i8) / STEPS,
         }
     }
 }
+
+/// Steps of `.S2_6` from 0 to 1.
+const STEPS: f64 = 64.0;
 
 /// Which random bits each of the two numbers takes, if their rounding is random.
 #[derive(Clone, Copy)]
@@ -76,6 +82,7 @@ impl Conversion {
             PackSrc::E2M3 => Number::Float(E2M3),
             PackSrc::E3M2 => Number::Float(E3M2),
             PackSrc::E8 => Number::Power,
+            PackSrc::S2_6 => Number::Fixed,
             _ => Number::Float(SINGLE),
         };
         let (to, random) = match inst.get(Field::PACK_DST) {
@@ -87,7 +94,7 @@ impl Conversion {
             PackDst::E2M3 => (Number::Float(E2M3), Random::HIGH),
             PackDst::E3M2 => (Number::Float(E3M2), Random::HIGH),
             PackDst::E8 => (Number::Power, Random::HIGH),
-            PackDst::S2_6 => return Err(Unsupported("F2FP to .S2_6".into())),
+            PackDst::S2_6 => (Number::Fixed, Random::HIGH),
             _ => (Number::Float(HALF), Random::THIRTEEN),
         };
         let [relu, satfinite] = [Field::RELU, Field::SATFINITE].map(|field| inst.get(field));
@@ -98,7 +105,15 @@ impl Conversion {
     /// The bits of the number that `bits` are in the source format.
     #[inline]
     fn apply(&self, bits: u32) -> u32 {
-        self.rounded(bits, |value, to| narrow(value, to, self.rounding))
+        self.rounded(self.from.widen(bits), |value, to| narrow(value, to, self.rounding))
+    }
+
+    /// The same of the number times a scale, or divided by it if the result is the narrow one.
+    #[inline]
+    fn apply_scaled(&self, bits: u32, scale: u32) -> u32 {
+        let (value, scale) = (self.from.widen(bits), Number::Power.widen(scale & 0xff));
+        let scaled = if matches!(self.to, Number::Fixed) { value / scale } else { value * scale };
+        self.rounded(scaled, |value, to| narrow(value, to, self.rounding))
     }
 
     /// Both numbers, with the random bits that `c` holds if their rounding is random.
@@ -106,15 +121,16 @@ impl Conversion {
     fn apply_two(&self, a: u32, b: u32, c: u32) -> [u32; 2] {
         let Some(Random { count, bits }) = self.random else { return [self.apply(a), self.apply(b)] };
         let [random_a, random_b] = bits(c);
-        let each = |bits, random| self.rounded(bits, |value, to| narrow_randomly(value, to, random, count));
+        let each =
+            |bits, random| self.rounded(self.from.widen(bits), |value, to| narrow_randomly(value, to, random, count));
         [each(a, random_a), each(b, random_b)]
     }
 
     #[inline]
-    fn rounded(&self, bits: u32, narrow: impl Fn(f64, Format) -> u32) -> u32 {
-        let value = self.from.widen(bits);
+    fn rounded(&self, value: f64, narrow: impl Fn(f64, Format) -> u32) -> u32 {
         let to = match self.to {
             Number::Float(to) => to,
+            Number::Fixed => return fixed(value, self.relu),
             Number::Power => return power(value, self.rounding == Rounding::Up, self.satfinite),
         };
         if self.relu && value <= 0.0 {
@@ -163,6 +179,25 @@ fn power(value: f64, up: bool, satfinite: bool) -> u32 {
     if satfinite { code.min(0xfe) } else { code }
 }
 
+/// `value` in 64ths, rounded to nearest and clamped; of a NaN the greatest number.
+fn fixed(value: f64, relu: bool) -> u32 {
+    if value.is_nan() {
+        return i8::MAX as u32;
+    }
+    let steps = (value * STEPS).round_ties_even() as i8;
+    u32::from(if relu { steps.max(0) } else { steps } as u8)
+}
+
+/// Where `F2FP` has the scales of a conversion to bf16 in its third operand: bits to the right of them.
+fn place_of_scales(inst: &Inst) -> u32 {
+    match inst.get(Field::SCALES) {
+        Scales::B1 => 8,
+        Scales::H1 | Scales::B2 => 16,
+        Scales::B3 => 24,
+        _ => 0,
+    }
+}
+
 /// `F2FP`.
 fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
     let each = Conversion::of(inst)?;
@@ -181,6 +216,22 @@ fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
         // The 19 bits of a tf32 are the high ones of a single.
         Pack::PACK_B => single_sources(inst, move |_, b, _| each.apply(b) << 13),
         Pack::MERGE_C if each.random.is_none() => single_sources(inst, move |_, b, c| c << 16 | each.apply(b)),
+        Pack::PACK_AB_MERGE_C if inst.get(Field::PACK_DST) == PackDst::S2_6 => single_sources(inst, move |a, b, c| {
+            c << (2 * packed) | each.apply_scaled(a, c >> 24) << packed | each.apply_scaled(b, c >> 16)
+        }),
+        Pack::UNPACK_B_MERGE_C if inst.get(Field::PACK_DST) == PackDst::S2_6 => int3(inst, move |_, b, c| {
+            let [high, low] = [b >> 16, b & 0xffff];
+            c << (2 * packed) | each.apply_scaled(high, c >> 24) << packed | each.apply_scaled(low, c >> 16)
+        }),
+        Pack::UNPACK_B if inst.get(Field::PACK_DST) == PackDst::BF16 && inst.get(Field::PACK_SRC) != PackSrc::E8 => {
+            // A byte scales both numbers, a half has one for each.
+            let is_shared = !matches!(inst.get(Field::SCALES), Scales::H0 | Scales::H1);
+            let (at, next) = (place_of_scales(inst), if is_shared { 0 } else { 8 });
+            int3(inst, move |_, b, c| {
+                let [high, low] = [b >> part >> unpacked, b >> part].map(|bits| bits & ((1 << unpacked) - 1));
+                each.apply_scaled(high, c >> at >> next) << 16 | each.apply_scaled(low, c >> at)
+            })
+        }
         Pack::PACK_AB_MERGE_C => single_sources(inst, move |a, b, c| {
             let [a, b] = each.apply_two(a, b, c);
             c << (2 * packed) | a << packed | b

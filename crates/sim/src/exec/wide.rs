@@ -1,4 +1,4 @@
-//! Integers of 64 bits in register pairs, which sm_120 has instructions for: `IADD`, `UIADD3.64`, `ISETP.64`,
+//! Integers of 64 bits in register pairs: `CLMAD`, and what sm_120 has instructions for: `IADD`, `UIADD3.64`, `ISETP.64`,
 //! `IMNMX.64`, `SEL.64`, `MOV.64` and their uniform forms.
 
 use super::host;
@@ -8,12 +8,13 @@ use crate::effect::{Compute, Unsupported};
 use crate::lanes::{Mask, WideLanes, by_lane, map, map2, mask_where};
 use crate::operand::{Dst, PredSrc, Src};
 use crate::state::State;
-use oriole_isa::{Cmp, Field, Inst, Opcode, Role, Sign, Sign64, UimnmxType};
+use oriole_isa::{ClmadHalf, Cmp, Field, Inst, Opcode, Role, Sign, Sign64, UimnmxType};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
     let long = inst.get(Field::LONG);
     Ok(Some(match opcode {
+        Opcode::CLMAD => carryless_product(inst),
         Opcode::IADD => add(inst, if long { 64 } else { 32 }),
         Opcode::IADD3 if inst.get(Field::WIDE64) => add(inst, 64),
         Opcode::ISETP if long => compare(inst, inst.get(Field::SIGN) == Sign::S32),
@@ -27,6 +28,19 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         }
         _ => return Ok(None),
     }))
+}
+
+/// `CLMAD`: each bit of `A` brings `B` in, shifted to its place, without carries.
+fn carryless_product(inst: &Inst) -> Compute {
+    let high = inst.get(Field::CLMAD_HALF) == ClmadHalf::HI;
+    super::lanewise::double3(inst, move |a, b, c| {
+        let mut product = 0;
+        for place in 0..u64::BITS {
+            let shifted = u128::from(b) << place;
+            product ^= shifted & u128::from(a >> place & 1).wrapping_neg();
+        }
+        (if high { product >> u64::BITS } else { product }) as u64 ^ c
+    })
 }
 
 /// A source of 64 bits; an immediate of 32 is sign-extended.

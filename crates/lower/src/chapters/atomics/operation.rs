@@ -84,7 +84,21 @@ pub(crate) fn codes(
     atomic: &Atomic<'_>,
 ) -> Lowered<(AtomOp, AtomType)> {
     let op = OPERATIONS.iter().find(|(word, _)| *word == atomic.op).map(|(_, code)| *code);
-    op.zip(type_code(atomic.op, atomic.ty)).ok_or_else(|| unknown(cx, instruction))
+    let ty = type_code(atomic.op, atomic.ty).map(|ty| as_asked(instruction, ty));
+    op.zip(ty).ok_or_else(|| unknown(cx, instruction))
+}
+
+/// Types of singles that flush subnormals, and those that keep them.
+const SINGLES: [(AtomType, AtomType); 3] = [
+    (AtomType::F32, AtomType::F32_IEEE),
+    (AtomType::F32X2, AtomType::F32X2_IEEE),
+    (AtomType::F32X4, AtomType::F32X4_IEEE),
+];
+
+/// The type, of singles the one that keeps subnormals where `.noftz` asks for it.
+pub(crate) fn as_asked(instruction: &Instruction, ty: AtomType) -> AtomType {
+    let kept = SINGLES.iter().find(|(flushed, _)| *flushed == ty && instruction.has(Word::Noftz));
+    kept.map_or(ty, |(_, kept)| *kept)
 }
 
 /// An atomic instruction on the address, without result and values.

@@ -1,6 +1,6 @@
 //! Vector atomics of sm_90: several floats side by side, each by itself atomic.
 
-use crate::chapters::atomics::operation::{Atomic, OPERATIONS, atomic_inst};
+use crate::chapters::atomics::operation::{Atomic, OPERATIONS, as_asked, atomic_inst};
 use crate::chapters::memory::access::{Shape, gather, landing};
 use crate::chapters::memory::address::Target;
 use crate::error::Lowered;
@@ -31,7 +31,10 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic:
         ScalarType::Bf16x2 => ScalarType::Bf16,
         ty => ty,
     };
-    let ty = TYPES.iter().find(|(ty, bytes, _)| *ty == element && *bytes == shape.bytes()).map(|(.., code)| *code);
+    let ty = TYPES
+        .iter()
+        .find(|(ty, bytes, _)| *ty == element && *bytes == shape.bytes())
+        .map(|(.., code)| as_asked(instruction, *code));
     let op = OPERATIONS.iter().find(|(word, _)| *word == atomic.op).map(|(_, code)| *code);
     let (Some(ty), Some(op), true) = (ty, op, cx.has_with(Sass::REDG, Field::ATOM_TYPE.is(AtomType::F32X2))) else {
         return Err(unknown(cx, instruction));
