@@ -36,27 +36,33 @@ class Tally:
         self.judge, self.caller, self.target, self.folder = run_kernels, caller, target, folder
         self.launches = run_kernels.load(files=files)
         self.settings = types.SimpleNamespace(oriole=oriole, engine=None, strict=True, timeout=300)
-        self.cubins = self.own = self.run = self.right = self.refused = 0
+        self.cubins = self.own = self.run = self.right = self.refused = self.left = 0
 
     def refuse(self, name, why):
         """The caller made no cubin."""
         self.refused += 1
-        print(f"{name} {self.target}: {why.strip()[:300]}", flush=True)
+        print(f"{self.caller}, {name} {self.target}: {why.strip()[:300]}", flush=True)
 
-    def add(self, name, cubin):
-        """A cubin's bytes: counted, and its launches run. `name` is that of the file in launch.json."""
+    def add(self, name, cubin, like=None, fitted=lambda launch: launch):
+        """A cubin's bytes: counted, and its launches run. `name` is that of the file in launch.json; `like` the target whose launches are
+        taken, this one's if not given; `fitted` makes of a launch what the caller would launch, None where the simulator cannot."""
         self.cubins, self.own = self.cubins + 1, self.own + (NOTE in cubin)
         path = os.path.join(self.folder, f"{name}.{self.target}.cubin")
         pathlib.Path(path).write_bytes(cubin)
-        for launch in (l for l in self.launches if l["file"] == name and self.target in l["targets"]):
+        for launch in (l for l in self.launches if l["file"] == name and (like or self.target) in l["targets"]):
+            launch = fitted(launch)
+            if launch is None:
+                self.left += 1
+                continue
             where = os.path.join(self.folder, f"{launch['name']}.{self.target}")
             _, is_right, message, _ = self.judge.run_and_check(launch, self.target, path, where, self.settings)
             self.run, self.right = self.run + 1, self.right + is_right
             if not is_right:
-                print(f"{launch['name']} {self.target}: {message}", flush=True)
+                print(f"{self.caller}, {launch['name']} {self.target}: {message}", flush=True)
 
     def close(self):
         """Prints the line of sums; how much is missing or wrong."""
+        left = f", {self.left} not simulated" if self.left else ""
         print(f"{self.target}: {self.cubins} cubins by {self.caller}, {self.own} of them Oriole's; "
-              f"{self.run} launches, {self.right} right", flush=True)
+              f"{self.run} launches, {self.right} right{left}", flush=True)
         return self.refused + self.cubins - self.own + self.run - self.right

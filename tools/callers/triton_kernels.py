@@ -1,35 +1,41 @@
 #!/usr/bin/env python3
-"""Triton compiles its kernels by Oriole, with TRITON_PTXAS_PATH alone; what they compute on the simulator is compared.
+"""Triton compiles its kernels by Oriole; what they compute on the simulator is compared.
 
-    triton_kernels.py --oriole target/release/oriole [--targets sm_80,sm_90] [--only REGEX]
+    triton_kernels.py --oriole target/release/oriole [--targets sm_80,sm_90] [--only REGEX] [--package]
 
-Run by the Python of an environment with Triton 3.6.0 and NumPy; no device is needed:
-    python3 -m venv triton && triton/bin/pip install triton==3.6.0 numpy && triton/bin/python tools/callers/triton_kernels.py --oriole …
+Run by the Python of an environment with Triton 3.6 to 3.9 and NumPy; no device is needed:
+    python3 -m venv triton && triton/bin/pip install triton==3.9.0 numpy && triton/bin/python tools/callers/triton_kernels.py --oriole …
 
-The cases are those of ../shared/kernels/triton/kernels.py. Each is compiled in a cache folder of its own by a link named `ptxas`, and
-each cubin has to have Oriole's note: ptxas's own code has none, so what passes was compiled here. Each launch of a case then runs
-on the strict simulator, against ../shared/kernels/expected. Exit status 1 if anything is missing or wrong.
+The cases are those of ../shared/kernels/triton/kernels.py. Each is compiled in a cache folder of its own, told of Oriole by
+TRITON_PTXAS_PATH alone (a link named `ptxas`), or with --package by `oriole.triton.activate`, where the environment has Oriole's
+Python package. Each cubin has to have Oriole's note: ptxas's own code has none, so what passes was compiled here. Each launch of a
+case then runs on the strict simulator with the threads, shared memory and scratch memory that this Triton asks for, against
+../shared/kernels/expected. Launches of code for the tensor cores of sm_100 and sm_103 (`tcgen05`) are counted, not run: the
+simulator has none yet. Exit status 1 if anything is missing or wrong.
 """
 import os, re, sys, tempfile
 from launches import KERNELS, Tally, link_ptxas, parser
 
-# Architectures that get a suffix from Triton, so that the note of a target is found under its plain name.
-ARCHS = {"sm_80": 80, "sm_90": 90, "sm_100": 100}
+# The target whose launches are those of another: sm_75 has no code of its own there, and what sm_90 computes later targets do.
+LIKE = {"sm_75": "sm_80", "sm_80": "sm_80", "sm_86": "sm_80", "sm_89": "sm_80"}
 
 
 def arguments():
     options = parser(__doc__)
+    options.add_argument("--package", action="store_true", help="by oriole.triton in place of TRITON_PTXAS_PATH")
     return options.parse_args()
 
 
-def use(oriole, folder):
-    """Have Triton call Oriole: by the environment, as its users would."""
-    os.environ["TRITON_PTXAS_PATH"] = os.environ["TRITON_PTXAS_BLACKWELL_PATH"] = link_ptxas(oriole, folder)
+def use(options, folder):
+    """Have Triton call Oriole, as its users would."""
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
+    if not options.package:
+        link = link_ptxas(options.oriole, folder)
+        os.environ["TRITON_PTXAS_PATH"] = os.environ["TRITON_PTXAS_BLACKWELL_PATH"] = link
 
 
 def compiled(case, arch):
-    """The cubin of a case; None where it is not for the architecture."""
+    """A case as Triton compiled it; None where it is not for the architecture."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -44,7 +50,22 @@ def compiled(case, arch):
                   if types_of[name].startswith("*") or name in aligned}
     values = {(order.index(name),): value for name, value in constants.items()}
     source = ASTSource(kernel, types_of, values, attributes)
-    return triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options).asm["cubin"]
+    return triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
+
+
+def fitted(launch, kernel):
+    """A launch with the sizes that Triton gives for the kernel; None where it needs what the simulator has not."""
+    if "tcgen05" in kernel.asm["ptx"]:
+        return None
+    metadata = kernel.metadata
+    blocks = launch["grid"][0] * launch["grid"][1] * launch["grid"][2] * metadata.num_ctas
+    scratch = {"scratch": metadata.global_scratch_size, "profile": metadata.profile_scratch_size}
+
+    def argument(given):
+        size = scratch.get(given["name"], 0) * blocks
+        return {"kind": "in", "name": given["name"], "type": "u8", "count": size, "fill": "zeros"} if size else given
+
+    return {**launch, "block": [32 * metadata.num_warps, 1, 1], "shared": metadata.shared, "args": [argument(a) for a in launch["args"]]}
 
 
 def main():
@@ -52,20 +73,25 @@ def main():
     sys.path.insert(0, str(KERNELS / "triton"))
     failed = 0
     with tempfile.TemporaryDirectory(prefix="triton.") as folder:
-        use(options.oriole, folder)
+        use(options, folder)
+        import triton
         from kernels import CASES
+        caller = f"Triton {triton.__version__}" + (" with oriole.triton" if options.package else "")
         for target in options.targets.split(","):
-            tally = Tally(options.oriole, "Triton", target, folder, files=("launch_triton.json",))
+            if options.package:
+                import oriole.triton
+                oriole.triton.activate(target)
+            tally = Tally(options.oriole, caller, target, folder, files=("launch_triton.json",))
             for name, case in CASES.items():
                 if not re.search(options.only, name):
                     continue
                 try:
-                    cubin = compiled(case, ARCHS[target])
+                    kernel = compiled(case, int(target[3:]))
                 except Exception as error:
                     tally.refuse(name, f"{type(error).__name__}: {error}")
                     continue
-                if cubin is not None:
-                    tally.add(f"triton_{name}", cubin)
+                if kernel is not None:
+                    tally.add(f"triton_{name}", kernel.asm["cubin"], LIKE.get(target, "sm_90"), lambda launch: fitted(launch, kernel))
             failed += tally.close()
     return 1 if failed else 0
 

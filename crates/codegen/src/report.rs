@@ -20,6 +20,8 @@ pub struct Report {
     /// Those of each function: in an object file of functions that are no kernels, then of the kernels, the last one first.
     /// Of each what stands before the time, and behind it: the functions inside the code of a kernel.
     pub functions: Vec<[Vec<String>; 2]>,
+    /// Their names.
+    pub names: Vec<String>,
 }
 
 impl Report {
@@ -29,17 +31,16 @@ impl Report {
         let notes = allocated.into_iter().rev().flat_map(|function| &function.own.notes).map(ToString::to_string);
         let mut listed: Vec<_> = kernels(&compiled.module).collect();
         listed.reverse();
-        let entry = |(id, func): (FuncId, &Function)| kernel(compiled, id, func.name());
+        let named = |func: &Function, texts| (func.name().to_owned(), texts);
+        let entry = |(id, func): (FuncId, &Function)| Some(named(func, kernel(compiled, id, func.name())?));
         let is_object = compiled.spec.kind == FileKind::Relocatable;
         let callable = |(_, func): &(FuncId, &Function)| is_object && func.kind() != FunctionKind::Entry;
         let functions = compiled.module.functions.iter().filter(callable).map(|(id, func)| {
             let texts = vec![properties(func.name(), func.frame().size(), spills(compiled, id))];
-            [texts, Vec::new()]
+            named(func, [texts, Vec::new()])
         });
-        Report {
-            module: notes.chain([memory(compiled)]).collect(),
-            functions: functions.chain(listed.into_iter().filter_map(entry)).collect(),
-        }
+        let (names, functions) = functions.chain(listed.into_iter().filter_map(entry)).unzip();
+        Report { module: notes.chain([memory(compiled)]).collect(), functions, names }
     }
 
     /// All texts in the order in which ptxas prints them; of each function also its share of `time`, what all of it took, if that

@@ -16,6 +16,8 @@ use std::sync::{Mutex, Once, PoisonError};
 pub const TOOLS: &str = "ORIOLE_ORACLE";
 /// The same of CUDA 12, whose nvdisasm still reads sm_50 to sm_70.
 pub const OLD_TOOLS: &str = "ORIOLE_ORACLE_OLD";
+/// The same of CUDA 13.5.
+pub const NEW_TOOLS: &str = "ORIOLE_ORACLE_NEW";
 /// The variable that names the Python for scripts that need more than its own modules.
 pub const PYTHON: &str = "ORIOLE_PYTHON";
 /// The variable that makes failures of tests for which something is missing.

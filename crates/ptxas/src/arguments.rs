@@ -1,7 +1,7 @@
 //! Arguments as ptxas reads them: what options are given, and which files.
 
 use crate::host::Caller;
-use crate::options::{Name, OPTIONS, Spec, Takes, find};
+use crate::options::{self, Name, Spec, Takes, find};
 use std::collections::VecDeque;
 
 /// Options files within options files.
@@ -121,7 +121,7 @@ impl Arguments {
 
     /// The options that are given and ask for something, in the order of `--help`.
     pub(crate) fn asked(&self) -> impl Iterator<Item = &'static Spec> + '_ {
-        OPTIONS.iter().filter(|spec| self.has(spec.name) && self.truth_or_there(spec))
+        options::all().filter(|spec| self.has(spec.name) && self.truth_or_there(spec))
     }
 
     fn truth_or_there(&self, spec: &Spec) -> bool {
@@ -139,7 +139,7 @@ fn option_of(word: &str) -> Result<(&'static Spec, Option<&str>), Fatal> {
     if let Some(spec) = find(name, false) {
         return Ok((spec, value));
     }
-    let joined = OPTIONS.iter().filter(|spec| spec.takes == Takes::Joined);
+    let joined = options::all().filter(|spec| spec.takes == Takes::Joined);
     let found = joined.filter_map(|spec| Some((spec, bare.strip_prefix(spec.short)?))).next();
     found.map(|(spec, value)| (spec, Some(value))).ok_or_else(|| format!("Unknown option '{name}'"))
 }
@@ -234,7 +234,7 @@ fn words_of(text: &str) -> Vec<String> {
 mod tests {
     use super::{Arguments, Input, number};
     use crate::host::Caller;
-    use crate::options::{Name, OPTIONS};
+    use crate::options::Name;
 
     fn read(line: &str) -> Result<Arguments, String> {
         Arguments::read(line.split_whitespace().map(str::to_owned), Caller::Command, &mut |_| None)
@@ -317,19 +317,6 @@ mod tests {
         let cases = [("16", Some(16)), ("0x20", Some(32)), ("-5", Some(-5)), ("3x", None), ("+3", None), ("", None)];
         for (text, value) in cases {
             assert_eq!(number(text), value, "{text}");
-        }
-    }
-
-    #[test]
-    fn names_are_told_apart() {
-        for (at, spec) in OPTIONS.iter().enumerate() {
-            for other in &OPTIONS[..at] {
-                assert!(
-                    spec.name != other.name && spec.long != other.long && spec.short != other.short,
-                    "{}",
-                    spec.long
-                );
-            }
         }
     }
 }

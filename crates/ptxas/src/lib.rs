@@ -2,7 +2,7 @@
 //!
 //! Words go in, as the command line or an array of strings has them; messages go to a [`Host`], and a cubin comes out. Nothing
 //! here opens a file or prints: the command (`oriole ptxas`) and the C library do that, each in its own way. What ptxas 13.0.88
-//! does was found by running it; see `docs/ptxas.md`.
+//! and 13.5.37 do was found by running it; see `docs/ptxas.md`.
 //!
 //! ```
 //! use oriole_ptxas::{Host, Message, Request, Source};
@@ -40,7 +40,7 @@ mod wording;
 mod work;
 
 pub use arguments::Input;
-pub use banner::{help, version, versions_of_ptx};
+pub use banner::{Toolkit, UnknownToolkit, help, targets, version, versions_of_ptx};
 pub use host::{Failure, Host};
 pub use messages::{Kind, Message};
 pub use oriole_codegen::Limits;

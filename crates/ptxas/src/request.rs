@@ -22,6 +22,8 @@ pub enum Asked {
     Version,
     /// That [`versions_of_ptx`](crate::versions_of_ptx) is printed.
     VersionsOfPtx,
+    /// That [`targets`](crate::targets) is printed.
+    Targets,
     /// A compilation.
     Compilation(Box<Request>),
 }
@@ -48,6 +50,7 @@ impl Asked {
             (arguments.has(Name::Help), Asked::Help),
             (arguments.has(Name::Version), Asked::Version),
             (arguments.has(Name::ListVersion), Asked::VersionsOfPtx),
+            (arguments.has(Name::ListArch), Asked::Targets),
             (arguments.inputs.is_empty(), Asked::Help),
         ];
         match prints.into_iter().find(|(asked, _)| *asked) {
@@ -91,7 +94,7 @@ impl Request {
         messages.tally = Tally {
             no_warnings: arguments.has(Name::NoWarnings),
             warnings_are_errors: arguments.has(Name::WarningsAreErrors),
-            verbose: arguments.has(Name::Verbose),
+            verbose: arguments.has(Name::Verbose) || arguments.has(Name::Verbose2),
             failed: false,
         };
         arguments.warnings.iter().for_each(|warning| messages.say(Kind::Warning, warning));

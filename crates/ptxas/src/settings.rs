@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) warns_of_doubles: bool,
     pub(crate) warns_of_local: bool,
     pub(crate) warns_of_spills: bool,
+    /// `-v2`.
+    pub(crate) names_functions: bool,
 }
 
 impl Settings {
@@ -88,6 +90,7 @@ impl Settings {
             warns_of_doubles: arguments.has(Name::WarnDouble),
             warns_of_local: arguments.has(Name::WarnLocal),
             warns_of_spills: arguments.has(Name::WarnSpills),
+            names_functions: arguments.has(Name::Verbose2),
         })
     }
 }

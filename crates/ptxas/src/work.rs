@@ -182,8 +182,11 @@ impl Work<'_> {
         }
         compiled.counts.remarks().for_each(|remark| messages.say(Kind::Info, remark));
         if messages.tally.verbose {
-            let time = self.start.map(|start| start.elapsed());
-            Report::of(compiled).texts(time).iter().for_each(|text| messages.say(Kind::Info, text));
+            let (time, report) = (self.start.map(|start| start.elapsed()), Report::of(compiled));
+            for name in report.names.iter().filter(|_| settings.names_functions) {
+                messages.say(Kind::Info, &format!("Processing {name}"));
+            }
+            report.texts(time).iter().for_each(|text| messages.say(Kind::Info, text));
         }
         if messages.tally.failed { Err(Failure::Module) } else { Ok(()) }
     }

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::{files, octets};
 use crate::console;
 use oriole_device::{MOST_OF_A_STREAM, read_file, read_stream};
-use oriole_ptxas::{Asked, FAILED, Host, Input, Kind, Message, Request};
+use oriole_ptxas::{Asked, FAILED, Host, Input, Kind, Message, Request, Toolkit};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -13,6 +13,9 @@ use std::process::ExitCode;
 
 /// Says whose compiler it is in place of the first line of `--version`, for callers that look for a certain one.
 const FIRST_LINE: &str = "ORIOLE_PTXAS_BANNER";
+
+/// Names the toolkit whose ptxas `--version` answers as.
+const TOOLKIT: &str = "ORIOLE_PTXAS_VERSION";
 
 /// What ptxas takes.
 #[derive(Debug, clap::Args)]
@@ -54,12 +57,21 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn work(words: impl IntoIterator<Item = OsString>) -> Result<(), Said> {
     let words: Vec<String> = words.into_iter().map(|word| octets::text(&word)).collect();
+    let toolkit = toolkit()?;
     match Asked::read(words, &mut Process)? {
         Asked::Help => print(&oriole_ptxas::help()),
-        Asked::Version => print(&oriole_ptxas::version(std::env::var(FIRST_LINE).ok())),
+        Asked::Version => print(&oriole_ptxas::version(std::env::var(FIRST_LINE).ok(), toolkit)),
         Asked::VersionsOfPtx => print(&oriole_ptxas::versions_of_ptx()),
+        Asked::Targets => print(&oriole_ptxas::targets()),
         Asked::Compilation(request) => compile(&request),
     }
+}
+
+/// The toolkit that the environment names; an empty name is none.
+fn toolkit() -> Result<Toolkit, Said> {
+    let name = std::env::var_os(TOOLKIT).filter(|name| !name.is_empty());
+    let found = name.map_or(Ok(Toolkit::default()), |name| octets::text(&name).parse());
+    found.map_err(|unknown| fatal(format!("{TOOLKIT}: {unknown}")))
 }
 
 fn compile(request: &Request) -> Result<(), Said> {

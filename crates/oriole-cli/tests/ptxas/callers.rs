@@ -4,12 +4,18 @@
 use super::{Folder, KERNELS, errors};
 
 /// Who calls, how, and where the cubin is then.
-const CALLS: [(&str, &str, Option<&str>); 15] = [
+const CALLS: [(&str, &str, Option<&str>); 21] = [
     ("Triton 3.6", "-lineinfo -v --gpu-name=sm_90a k.ptx -o k.ptx.o", Some("k.ptx.o")),
     ("Triton, no contraction", "-lineinfo -v --fmad=false --gpu-name=sm_80 k.ptx -o k.ptx.o", Some("k.ptx.o")),
     (
         "Triton, no optimisation",
         "-lineinfo -v --opt-level 0 -suppress-debug-info --gpu-name=sm_80 k.ptx -o k.o",
+        Some("k.o"),
+    ),
+    ("Triton 3.7 to 3.9", "-lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_90a k.ptx -o k.ptx.o", Some("k.ptx.o")),
+    (
+        "Triton with its sanitizers",
+        "-lineinfo -v --regAllocOptLevel=2 -Ofc mid --gpu-name=sm_80 k.ptx -o k.o",
         Some("k.o"),
     ),
     (
@@ -21,6 +27,22 @@ const CALLS: [(&str, &str, Option<&str>); 15] = [
     ("XLA", "k.ptx -o out.cubin -arch=sm_90a --warn-on-spills -v", Some("out.cubin")),
     ("XLA, no optimisation", "k.ptx -o out.cubin -arch=sm_90a --warn-on-spills -O0", Some("out.cubin")),
     ("nvcc", "-arch=sm_90 -m64 -v -maxrregcount=64 --generate-line-info k.ptx -o k.cubin", Some("k.cubin")),
+    (
+        "XLA, an option of the user",
+        "k.ptx -o out.cubin -arch=sm_80 --warn-on-spills -sw200428197=true",
+        Some("out.cubin"),
+    ),
+    (
+        "nvcc --split-compile=0",
+        "-split-compile=0 -arch=sm_100a -m64 -split-compile=0 k.ptx -o k.cubin",
+        Some("k.cubin"),
+    ),
+    ("nvcc --jobserver", "-jobserver -arch=sm_90 -m64 k.ptx -o k.cubin", Some("k.cubin")),
+    (
+        "nvcc -rdc=true -lineinfo",
+        "-arch=sm_90 -m64 --compile-only --generate-line-info k.ptx -o k.cubin",
+        Some("k.cubin"),
+    ),
     ("nvcc, PTX alone", "-arch=compute_90 -m64 k.ptx", None),
     ("clang", "-m64 -O3 -v --gpu-name sm_80 --output-file k.cubin k.ptx", Some("k.cubin")),
     (
@@ -75,6 +97,22 @@ fn the_version_is_read_by_all() {
     assert_eq!(release, format!("{}.{}", numbers[0], numbers[1]));
     assert!(numbers.len() == 3 && (numbers[0], numbers[1]) >= (11, 8));
     assert!(text.starts_with("ptxas: Oriole ") && !text.contains("NVIDIA Corporation"), "{text}");
+    // Another toolkit's.
+    let as_of = |toolkit: &str| {
+        let mut command = std::process::Command::new(folder.path("ptxas"));
+        command.arg("--version").env("ORIOLE_PTXAS_VERSION", toolkit).output().expect("it runs")
+    };
+    for (toolkit, version) in [("", "13.0.88"), ("13.0", "13.0.88"), ("13.5", "13.5.37")] {
+        let release = version.rsplit_once('.').expect("three numbers").0;
+        let text = format!("Cuda compilation tools, release {release}, V{version}\n");
+        assert!(String::from_utf8_lossy(&as_of(toolkit).stdout).ends_with(&text), "{toolkit}");
+    }
+    let unknown = as_of("12.9");
+    assert_eq!((unknown.status.code(), unknown.stdout.len()), (Some(255), 0));
+    assert_eq!(
+        errors(&unknown),
+        "ptxas fatal   : ORIOLE_PTXAS_VERSION: there is no version '12.9' to answer as; 13.0 and 13.5 are known\n"
+    );
     // cuda-oxide wants a certain first line: whoever sets it says so.
     let mut command = std::process::Command::new(folder.path("ptxas"));
     let named =

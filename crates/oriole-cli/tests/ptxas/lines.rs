@@ -1,6 +1,8 @@
 //! Command lines with what ptxas 13.0.88 says to them. Where ptxas is there, it is asked again.
 
 use super::{Folder, errors};
+use oriole_prerequisites::{NEW_TOOLS, tool_of};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A command line; what is said, line by line; the exit status; what is written.
@@ -52,6 +54,12 @@ const LINES: &[Line] = &[
     silent("-w -Werror -maxrregcount=16 k.ptx", OBJECT),
     silent("-lineinfo -suppress-debug-info k.ptx", OBJECT),
     silent("-func-maxrregcount=40 -c f.ptx", OBJECT),
+    // What `--help` does not list.
+    silent("--regAllocOptLevel=2 k.ptx", OBJECT),
+    silent("-regAllocOptLevel 1 k.ptx", OBJECT),
+    silent("-sw2614554=true --no-membermask-overlap=true -cloning=no k.ptx", OBJECT),
+    silent("-jobserver -uumn -fc --cuda-api-version=13.0 k.ptx", OBJECT),
+    silent("-Op --assume-extern-functions-do-not-sync=false -arch=sm_90 k.ptx", OBJECT),
     warns(
         "-maxrregcount=16 -arch sm_90 k.ptx",
         &["ptxas warning : For profile sm_90 adjusting per thread register count of 16 to lower bound of 24"],
@@ -131,6 +139,8 @@ const LINES: &[Line] = &[
     fails("-arch=", &["ptxas fatal   : Value '' is not defined for option 'gpu-name'"]),
     fails("-m32 k.ptx", &["ptxas fatal   : Value '32' is not defined for option 'machine'"]),
     fails("-frob k.ptx", &["ptxas fatal   : Unknown option 'frob'"]),
+    fails("--regAllocOptLevel=x k.ptx", &["ptxas fatal   : 'x': expected a number"]),
+    fails("-sw2614554 k.ptx", &["ptxas fatal   : 'k.ptx': expected true or false"]),
     fails("nofile.ptx", &["ptxas fatal   : Input file 'nofile.ptx' could not be opened", ABORTED]),
     fails("k.ptx nofile.ptx", &["ptxas fatal   : Input file 'nofile.ptx' could not be opened", ABORTED]),
     fails("k.ptx -o /nodir/x", &["ptxas fatal   : Output file '/nodir/x' could not be opened"]),
@@ -169,8 +179,17 @@ const LINES: &[Line] = &[
     ),
 ];
 
+/// Lines with options of ptxas 13.5.37.
+const NEWER_LINES: &[Line] = &[
+    silent("-jobserver --enable-func-clone-sc=false --suppress-position-independent-code-warning k.ptx", OBJECT),
+    silent("-c -enable-func-clone-sc=true f.ptx", OBJECT),
+    fails("-enable-func-clone-sc k.ptx", &["ptxas fatal   : 'k.ptx': expected true or false"]),
+    fails("--apply-controls", &["ptxas fatal   : argument expected after '--apply-controls'"]),
+    fails("-v2=1 k.ptx", &["ptxas fatal   : no argument expected after '-v2'"]),
+];
+
 /// All lines, with one of the tools.
-fn check(folder: &Folder, tool: &Path) -> Vec<String> {
+fn check(folder: &Folder, tool: &Path, lines: &[Line]) -> Vec<String> {
     let wrong = |line: &Line| {
         let output = folder.run_tool(tool, &line.arguments.split(' ').collect::<Vec<_>>());
         let (said, written) = (errors(&output), folder.outputs());
@@ -179,20 +198,57 @@ fn check(folder: &Folder, tool: &Path) -> Vec<String> {
         let right = same && written == line.written && output.stdout.is_empty();
         (!right).then(|| format!("{}\n{said}{:?} {written:?}", line.arguments, output.status))
     };
-    LINES.iter().filter_map(wrong).collect()
+    lines.iter().filter_map(wrong).collect()
 }
 
 #[test]
 fn lines_are_answered_as_by_ptxas() {
     let folder = Folder::new();
-    assert_eq!(check(&folder, &folder.path("ptxas")), [""; 0]);
+    assert_eq!(check(&folder, &folder.path("ptxas"), LINES), [""; 0]);
+    assert_eq!(check(&folder, &folder.path("ptxas"), NEWER_LINES), [""; 0]);
 }
 
-/// The table above is right.
+/// The tables above are right.
 #[test]
 fn ptxas_answers_so() {
     let Some(ptxas) = oriole_prerequisites::tool("ptxas") else { return };
-    assert_eq!(check(&Folder::new(), &ptxas), [""; 0]);
+    assert_eq!(check(&Folder::new(), &ptxas, LINES), [""; 0]);
+}
+
+#[test]
+fn ptxas_13_5_answers_so() {
+    let Some(ptxas) = tool_of(NEW_TOOLS, "ptxas") else { return };
+    assert_eq!(check(&Folder::new(), &ptxas, NEWER_LINES), [""; 0]);
+}
+
+/// `-v2` is `-v` with a line for each kernel first: the words of ptxas 13.5.37, without times.
+#[test]
+fn extended_messages_name_each_kernel_first() {
+    let folder = Folder::new();
+    let said = |tool: &Path, option| {
+        let said = errors(&folder.run_tool(tool, &[option, "-arch=sm_90", "k.ptx"]));
+        said.lines().filter(|line| !line.contains("Compile time")).map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let processing = "ptxas info    : Processing b\nptxas info    : Processing a\n";
+    let tools = [Some(folder.path("ptxas")), tool_of(NEW_TOOLS, "ptxas")];
+    for tool in tools.iter().flatten() {
+        assert_eq!(said(tool, "-v2"), format!("{processing}{}", said(tool, "-v")), "{}", tool.display());
+    }
+}
+
+/// `--list-arch` has a number in each line; 13.5.37 lists the same, in another order, and may know more.
+#[test]
+fn numbers_of_targets_are_listed() {
+    let folder = Folder::new();
+    let listed = |tool: &Path| -> BTreeSet<String> {
+        let output = folder.run_tool(tool, &["--list-arch"]);
+        assert!(output.status.success() && output.stderr.is_empty());
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+    };
+    let own = listed(&folder.path("ptxas"));
+    assert!(["75", "80", "90", "103", "121"].iter().all(|number| own.contains(*number)), "{own:?}");
+    let Some(ptxas) = tool_of(NEW_TOOLS, "ptxas") else { return };
+    assert!(own.is_subset(&listed(&ptxas)), "{own:?}");
 }
 
 #[test]
@@ -206,6 +262,9 @@ fn what_is_asked_for_and_is_not_there_is_refused_by_name() {
         "--preserve-relocs",
         "--sanitize=memcheck",
         "--sp-bounds-check",
+        "--apply-controls=k.ptx",
+        "--blocks-are-clusters=true",
+        "--okey=1",
     ] {
         let output = folder.run(&[option, "k.ptx"]);
         let name = option.split('=').next().unwrap_or_default();
@@ -244,6 +303,10 @@ fn options_that_change_nothing_are_told_of_with_v_and_change_no_byte() {
         "--suppress-double-demote-warning",
         "--suppress-sparse-mma-advisory-info",
         "--suppress-stack-size-warning",
+        "--regAllocOptLevel=2",
+        "--sw200428197=true",
+        "--gno-fabric-access-check",
+        "--jobserver",
     ] {
         let name = option.split('=').next().unwrap_or_default();
         let (with, said) = bytes(&[option, "-v"]);

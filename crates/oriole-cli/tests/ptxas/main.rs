@@ -80,7 +80,11 @@ impl Folder {
 
     fn run_tool(&self, tool: &Path, arguments: &[&str]) -> Output {
         let mut command = Command::new(tool);
-        command.args(arguments).current_dir(self.0.path()).env_remove("ORIOLE_PTXAS_BANNER");
+        command
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_remove("ORIOLE_PTXAS_BANNER")
+            .env_remove("ORIOLE_PTXAS_VERSION");
         command.stdin(std::process::Stdio::null()).output().expect("it runs")
     }
 

@@ -1,126 +1,23 @@
-//! The options of ptxas 13.0.88 (`ptxas --help`), and what becomes of each here.
+//! The options that `--help` of ptxas 13.0.88 or 13.5.37 lists, in its order.
 
-use crate::host::Caller;
+use super::Fate::{self, Idle, Obeyed, Refused};
+use super::Takes::{Joined, List, Nothing, Number, OneOf, Truth, Whole, Word};
+use super::{Name, Since, Spec, Takes};
 
-/// What an option takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
-    /// Nothing: it is there or not.
-    Nothing,
-    /// A word; of several the last one counts.
-    Word,
-    /// One of these words.
-    OneOf(&'static [&'static str]),
-    /// A number; of several the last one counts.
-    Number,
-    /// A number that may stand behind the short name at once, or be missing: `-O3`.
-    Joined,
-    /// `true` or `false`.
-    Truth,
-    /// Words between commas; several add up.
-    List,
-    /// One word with whatever is in it; several add up.
-    Whole,
+const fn spec(name: Name, names: [&'static str; 2], takes: Takes, fate: Fate, help: &'static str) -> Spec {
+    Spec::new(name, names, takes, fate, Since::V13_0, help)
 }
 
-/// What becomes of an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It does what it does with ptxas.
-    Obeyed,
-    /// It cannot matter to a program that is right, for this reason.
-    Idle(&'static str),
-    /// It asks for what is not there, as this says. `false` asks for nothing.
-    Refused(&'static str),
+/// One that 13.0.88 does not list.
+const fn newer(name: Name, names: [&'static str; 2], takes: Takes, fate: Fate, help: &'static str) -> Spec {
+    Spec::new(name, names, takes, fate, Since::V13_5, help)
 }
-
-/// The options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Name {
-    AllowExpensive,
-    Annotate,
-    AsToolsPatch,
-    CompileOnly,
-    DefLoadCache,
-    DefStoreCache,
-    DeviceDebug,
-    DeviceMaxRegisters,
-    DontMergeBlocks,
-    Entry,
-    ErrorsAtExit,
-    ExtensibleWholeProgram,
-    FastCompile,
-    Fmad,
-    ForceLoadCache,
-    ForceStoreCache,
-    Gpu,
-    Help,
-    InputAsString,
-    LegacyBar,
-    LineInfo,
-    ListVersion,
-    Machine,
-    MaxNTid,
-    MaxRegisters,
-    MinCtas,
-    NoOptimizerConstants,
-    NoWarnings,
-    OptLevel,
-    OptimizeFloatAtomics,
-    OptionsFile,
-    OutputFile,
-    OverrideDirectives,
-    PositionIndependent,
-    PreserveRelocs,
-    RegisterUsage,
-    ReturnAtEnd,
-    Sanitize,
-    SpBoundsCheck,
-    SplitCompile,
-    StackProtector,
-    SuppressDebugInfo,
-    SuppressDoubleDemote,
-    SuppressMulticast,
-    SuppressSparse,
-    SuppressStackSize,
-    TensorMemoryCheck,
-    NoTensorMemoryCheck,
-    Verbose,
-    Version,
-    WarnDouble,
-    WarnLocal,
-    WarnSpills,
-    WarningsAreErrors,
-}
-
-/// One option.
-pub(crate) struct Spec {
-    /// Which it is.
-    pub(crate) name: Name,
-    /// Behind two dashes.
-    pub(crate) long: &'static str,
-    /// Behind one.
-    pub(crate) short: &'static str,
-    /// What it takes.
-    pub(crate) takes: Takes,
-    /// What becomes of it where the command is called.
-    pub(crate) fate: Fate,
-    /// What it is for, as `--help` has it.
-    pub(crate) help: &'static str,
-}
-
-const fn spec(name: Name, [long, short]: [&'static str; 2], takes: Takes, fate: Fate, help: &'static str) -> Spec {
-    Spec { name, long, short, takes, fate, help }
-}
-
-use Fate::{Idle, Obeyed, Refused};
-use Takes::{Joined, List, Nothing, Number, OneOf, Truth, Whole, Word};
 
 const LINE_BY_LINE: Fate = Idle("code that keeps to the lines of the source is made by -g and -O0");
 const NO_SUCH_WARNING: Fate = Idle("there is no such warning to suppress");
 
-/// All, in the order of `--help`.
-pub(crate) const OPTIONS: [Spec; 54] = [
+/// All.
+pub(super) static LISTED: [Spec; 61] = [
     spec(
         Name::FastCompile,
         ["Ofast-compile", "Ofc"],
@@ -134,6 +31,13 @@ pub(crate) const OPTIONS: [Spec; 54] = [
         Truth,
         Idle("how much is tried goes by -O and --Ofast-compile"),
         "Let optimisations take much time and memory",
+    ),
+    newer(
+        Name::Unasked("apply-controls"),
+        ["apply-controls", "apply-controls"],
+        Word,
+        Refused("controls are of NVIDIA's compiler; `oriole tune` looks for the fastest code of this one"),
+        "Have a file of controls steer the compiler",
     ),
     spec(
         Name::AsToolsPatch,
@@ -200,6 +104,13 @@ pub(crate) const OPTIONS: [Spec; 54] = [
         LINE_BY_LINE,
         "Merge no basic blocks",
     ),
+    newer(
+        Name::Unasked("enable-func-clone-sc"),
+        ["enable-func-clone-sc", "enable-func-clone-sc"],
+        Truth,
+        Idle("a function of an object has one copy, whichever kernels call it"),
+        "With -c: copy functions for each kernel that calls them",
+    ),
     spec(Name::Entry, ["entry", "e"], List, Obeyed, "Compile these kernels alone"),
     spec(
         Name::ExtensibleWholeProgram,
@@ -231,6 +142,13 @@ pub(crate) const OPTIONS: [Spec; 54] = [
         "Check accesses of tensor memory",
     ),
     spec(Name::LineInfo, ["generate-line-info", "lineinfo"], Nothing, Obeyed, "Tell debuggers of lines"),
+    newer(
+        Name::Unasked("gno-fabric-access-check"),
+        ["gno-fabric-access-check", "gno-fabric-access-check"],
+        Nothing,
+        Idle("accesses of fabric memory are never checked"),
+        "Check no accesses of fabric memory",
+    ),
     spec(
         Name::NoTensorMemoryCheck,
         ["gno-tensor-memory-access-check", "gno-tmem-access-check"],
@@ -241,6 +159,13 @@ pub(crate) const OPTIONS: [Spec; 54] = [
     spec(Name::Gpu, ["gpu-name", "arch"], Word, Obeyed, "Target, sm_XX; with compute_XX the input is checked alone"),
     spec(Name::Help, ["help", "h"], Nothing, Obeyed, "Print this"),
     spec(Name::InputAsString, ["input-as-string", "ias"], Whole, Obeyed, "A module itself in place of its file's name"),
+    newer(
+        Name::Unasked("jobserver"),
+        ["jobserver", "jobserver"],
+        Nothing,
+        Idle("how many threads compile goes by --split-compile, and is one without it"),
+        "Take no more threads than GNU make's job server grants",
+    ),
     spec(
         Name::LegacyBar,
         ["legacy-bar-warp-wide-behavior", "legacy-bar-warp-wide-behavior"],
@@ -248,6 +173,7 @@ pub(crate) const OPTIONS: [Spec; 54] = [
         Obeyed,
         "Of targets before sm_70, which there are none of; warns as ptxas does",
     ),
+    newer(Name::ListArch, ["list-arch", "arch-ls"], Nothing, Obeyed, "Print the numbers of the targets"),
     spec(Name::ListVersion, ["list-version", "version-ls"], Nothing, Obeyed, "Print the versions of PTX that are read"),
     spec(Name::Machine, ["machine", "m"], Joined, Obeyed, "Bits of the host: 64"),
     spec(
@@ -359,6 +285,13 @@ pub(crate) const OPTIONS: [Spec; 54] = [
         NO_SUCH_WARNING,
         "Do not warn of doubles on targets without them",
     ),
+    newer(
+        Name::Unasked("suppress-position-independent-code-warning"),
+        ["suppress-position-independent-code-warning", "suppress-position-independent-code-warning"],
+        Nothing,
+        NO_SUCH_WARNING,
+        "Do not warn that -pic is deprecated",
+    ),
     spec(
         Name::SuppressSparse,
         ["suppress-sparse-mma-advisory-info", "suppress-sparse-mma-advisory-info"],
@@ -374,6 +307,7 @@ pub(crate) const OPTIONS: [Spec; 54] = [
         "Do not warn where the stack's size is not known",
     ),
     spec(Name::Verbose, ["verbose", "v"], Nothing, Obeyed, "Print registers, spills and memory of each kernel"),
+    newer(Name::Verbose2, ["verbose2", "v2"], Nothing, Obeyed, "As -v, and name each kernel as its turn comes"),
     spec(Name::Version, ["version", "V"], Nothing, Obeyed, "Print the version"),
     spec(
         Name::WarnDouble,
@@ -386,64 +320,3 @@ pub(crate) const OPTIONS: [Spec; 54] = [
     spec(Name::WarnSpills, ["warn-on-spills", "warn-spills"], Nothing, Obeyed, "Warn of spilled registers"),
     spec(Name::WarningsAreErrors, ["warning-as-error", "Werror"], Nothing, Obeyed, "Warnings are errors"),
 ];
-
-/// Options of inputs, outputs and standard output, which belong to the command.
-const OF_THE_COMMAND: [Name; 6] =
-    [Name::Help, Name::InputAsString, Name::ListVersion, Name::OptionsFile, Name::OutputFile, Name::Version];
-
-impl Spec {
-    /// Why this caller cannot have it at all.
-    pub(crate) fn refused_to(&self, caller: Caller) -> Option<&'static str> {
-        let is_refused = caller == Caller::Library && OF_THE_COMMAND.contains(&self.name);
-        is_refused.then_some("a library reads no files, writes none and prints nothing")
-    }
-}
-
-/// The option behind two dashes, or behind one.
-pub(crate) fn find(word: &str, is_long: bool) -> Option<&'static Spec> {
-    OPTIONS.iter().find(|spec| if is_long { spec.long == word } else { spec.short == word })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Fate, OPTIONS, Spec};
-    use crate::host::Caller;
-    use std::collections::BTreeSet;
-
-    fn fate(spec: &Spec) -> &'static str {
-        match spec.fate {
-            Fate::Obeyed => "obeyed",
-            Fate::Idle(_) => "idle",
-            Fate::Refused(_) => "refused",
-        }
-    }
-
-    /// docs/ptxas.md has a line for each.
-    #[test]
-    fn every_option_is_documented() {
-        let manual = include_str!("../../../docs/ptxas.md");
-        for spec in &OPTIONS {
-            let line = format!("| `--{}` | `-{}` | {} | ", spec.long, spec.short, fate(spec));
-            assert!(manual.contains(&line), "{}", spec.long);
-        }
-    }
-
-    /// docs/c.md has those of each fate in one row.
-    #[test]
-    fn what_becomes_of_every_option_in_c_is_documented() {
-        let manual = include_str!("../../../docs/c.md");
-        let row = |head: &str| -> BTreeSet<&str> {
-            let found = manual.lines().find_map(|line| line.strip_prefix(&format!("| {head} |")));
-            let words = found.unwrap_or_else(|| panic!("no row '{head}'")).split('`');
-            words.filter_map(|word| word.strip_prefix("--")).collect()
-        };
-        let (kept, of_the_command): (Vec<_>, Vec<_>) =
-            OPTIONS.iter().partition(|spec| spec.refused_to(Caller::Library).is_none());
-        for name in ["obeyed", "idle", "refused"] {
-            let expected = kept.iter().filter(|spec| fate(spec) == name).map(|spec| spec.long).collect();
-            assert_eq!(row(name), expected, "{name}");
-        }
-        assert_eq!(row("of the command, refused"), of_the_command.iter().map(|spec| spec.long).collect());
-        assert!(OPTIONS.iter().all(|spec| spec.refused_to(Caller::Command).is_none()));
-    }
-}
