@@ -71,6 +71,50 @@ def test_autotuning_goes_by_the_cycle_model(driver: Any) -> None:
     assert driver.report.timing is None
 
 
+def test_do_bench_answers_with_the_cycle_model_s_time(driver: Any) -> None:
+    x, y = np.zeros(1000, np.float32), np.zeros(1000, np.float32)
+
+    def call() -> None:
+        scale[(8,)](tensor(x), tensor(y), 1000, 1.5, BLOCK=128)
+
+    before = driver.launches
+    once = triton.testing.do_bench(call, 10, 20)
+    assert driver.launches == before + 1
+    # The cycles of the launch, at the clock of the chip that the model has.
+    driver.settings["timing"] = True
+    call()
+    timing = driver.report.timing
+    assert once == pytest.approx(timing.cycles / (timing.clock_mhz * 1e3)) and timing.clock_mhz == driver.device["clock_mhz"]
+    assert triton.testing.do_bench(call, quantiles=[0.2, 0.8]) == [once, once]
+    assert triton.testing.do_bench(call, return_mode="all") == [once]
+
+    def twice() -> None:
+        call()
+        call()
+
+    assert triton.testing.do_bench(twice) == pytest.approx(2 * once)
+
+
+def test_autotuning_within_a_measurement_does_not_count(driver: Any) -> None:
+    x, y = np.zeros(500, np.float32), np.zeros(500, np.float32)
+
+    def call() -> None:
+        tuned[lambda meta: (triton.cdiv(500, meta["BLOCK"]),)](tensor(x), tensor(y), 500)
+
+    first = triton.testing.do_bench(call)
+    assert len(tuned.configs_timings) == 2
+    assert first == triton.testing.do_bench(call) == min(min(times) for times in tuned.configs_timings.values())
+
+
+@pytest.mark.parametrize("version", ["3.5.1", "3.10.0", "4.0.0"])
+def test_a_version_that_is_not_known_is_one_line_at_once(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    active = triton.runtime.driver._active
+    monkeypatch.setattr(triton, "__version__", version)
+    with pytest.raises(RuntimeError, match=f"^oriole.triton knows Triton 3.6 to 3.9, and this is {version};[^\\n]*$"):
+        oriole.triton.activate("sm_90")
+    assert triton.runtime.driver._active is active
+
+
 def test_faults_are_oriole_s(driver: Any) -> None:
     x, y = np.zeros(100, np.float32), np.zeros(64, np.float32)
     with pytest.raises(oriole.KernelFault, match="argument 1"):

@@ -2,7 +2,7 @@
 
 The launches and what they compute are those of ../shared/kernels, where a clone has them beside it.
 """
-import argparse, os, pathlib, sys, types
+import argparse, json, os, pathlib, subprocess, sys, types
 
 SHARED = pathlib.Path(__file__).resolve().parent.parent.parent.parent / "shared"
 KERNELS = SHARED / "kernels"
@@ -26,6 +26,12 @@ def link_ptxas(oriole, folder):
     link = os.path.join(folder, "ptxas")
     os.symlink(os.path.abspath(oriole), link)
     return link
+
+
+def shared_limits(oriole):
+    """Bytes of shared memory that a block may have, by target."""
+    said = subprocess.run([oriole, "targets", "--json"], stdout=subprocess.PIPE, check=True).stdout
+    return {row["target"]: row["shared_per_block"] for row in json.loads(said)}
 
 
 class Tally:

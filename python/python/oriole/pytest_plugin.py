@@ -68,7 +68,8 @@ def oriole_triton(request: pytest.FixtureRequest) -> Iterator[Callable[..., Driv
     `oriole.triton.activate` with the settings of the command line and of the test's marker."""
     triton = pytest.importorskip("triton", minversion="3.6")
     settings, named = _settings(request)
-    kept = (triton.runtime.driver._active, triton.knobs.runtime.add_stages_inspection_hook, triton.knobs.cache.dir)
+    testing = pytest.importorskip("triton.testing")
+    kept = (triton.runtime.driver._active, triton.knobs.runtime.add_stages_inspection_hook, triton.knobs.cache.dir, testing.do_bench)
 
     def activate(arch: Optional[str] = None, **more: Any) -> Driver:
         from .triton import activate
@@ -76,7 +77,7 @@ def oriole_triton(request: pytest.FixtureRequest) -> Iterator[Callable[..., Driv
         return activate(arch or named, **{**settings, **more})
 
     yield activate
-    triton.runtime.driver._active, triton.knobs.runtime.add_stages_inspection_hook, triton.knobs.cache.dir = kept
+    triton.runtime.driver._active, triton.knobs.runtime.add_stages_inspection_hook, triton.knobs.cache.dir, testing.do_bench = kept
 
 
 def _settings(request: pytest.FixtureRequest) -> Tuple[dict[str, Any], str]:

@@ -9,7 +9,8 @@
     kernel[(8,)](x, y, 1000, BLOCK=128)                 # as ever
 
 `activate` puts a driver in place of Triton's own and has Triton make its cubins by `oriole.compile`; Triton's `ptxas` is not
-called. Arguments are tensors of PyTorch on the CPU, or numpy arrays by `tensor`. Autotuning goes by the cycle model. For Triton 3.6.
+called. Arguments are tensors of PyTorch on the CPU, or numpy arrays by `tensor`. Autotuning and `triton.testing.do_bench` go by the
+cycle model. For Triton 3.6 to 3.9.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, T
 
 import numpy as np
 import triton
+import triton.testing
 from numpy.typing import NDArray
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
@@ -31,6 +33,9 @@ from ._arguments import Pointer, value_bytes
 from ._launch import Report, launch
 
 __all__ = ["Driver", "Tensor", "activate", "tensor"]
+
+#: The versions of Triton whose driver and stages these are.
+_VERSIONS = ("3.6", "3.7", "3.8", "3.9")
 
 #: Bytes of Triton's types of values.
 _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u1": 1, "u8": 1, "u16": 2, "u32": 4, "u64": 8, "fp16": 2, "bf16": 2,
@@ -89,6 +94,9 @@ class _Utils:
         threads = self._driver.device["threads_per_block"] or 1024
         return (module, _Function(kernel, name), module.registers(name) or 0, 0, threads)
 
+    def unload_module(self, module: Any) -> None:
+        """Of no concern: a module is its cubin, which goes with it."""
+
     def set_printf_fifo_size(self, size: int) -> None:
         """Of no concern: what kernels print has no bound."""
 
@@ -102,6 +110,8 @@ class _Launcher:
         for name in ("launch_cooperative_grid", "launch_pdl"):
             if getattr(metadata, name, False):
                 raise NotImplementedError(f"oriole.triton has no launches with {name}")
+        if "gsan" in (getattr(metadata, "instrumentation_mode", None) or ""):
+            raise NotImplementedError("oriole.triton has no launches with Triton's sanitizer of global memory; `check=True` is its own")
 
     def __call__(self, x: int, y: int, z: int, stream: int, function: _Function, packed: Any, told: Any, enter: Any, leave: Any,
                  *values: Any) -> None:
@@ -232,26 +242,34 @@ class Driver(DriverBase):  # type: ignore[misc]
 
     def get_device_interface(self) -> Any:
         """PyTorch's module of a device, for measurements."""
-        raise NotImplementedError("the simulator has no events; Driver.report has the cycle model's estimate of the last launch")
+        raise NotImplementedError("the simulator has no events; call triton.testing.do_bench by its module, which measures by the "
+                                  "cycle model then, or read Driver.report")
 
     def get_benchmarker(self) -> Callable[..., Any]:
         """What autotuning measures with: the cycle model's milliseconds."""
-        return _milliseconds
+        return _do_bench
 
-    def milliseconds(self, call: Callable[[], Any], quantiles: Optional[Sequence[float]] = None, **settings: Any) -> Any:
-        """The cycle model's estimate for all that `call` launches, in `triton.testing.do_bench`'s form."""
-        before, self.settings = self.settings, {**self.settings, "timing": True}
-        self._spent = 0.0
+    def milliseconds(self, call: Callable[[], Any]) -> float:
+        """The cycle model's estimate for all that `call` launches, one after another, each with empty caches; what is measured within
+        (autotuning at the first launch) does not count."""
+        kept = self.settings, self._spent
+        self.settings, self._spent = {**self.settings, "timing": True}, 0.0
         try:
             call()
+            return self._spent
         finally:
-            self.settings = before
-        return [self._spent] * len(quantiles) if quantiles else self._spent
+            self.settings, self._spent = kept
 
 
-def _milliseconds(call: Callable[[], Any], *words: Any, **settings: Any) -> Any:
-    """By the driver that is active then: Triton's autotuners keep what they measure with."""
-    return triton.runtime.driver.active.milliseconds(call, *words, **settings)
+def _do_bench(call: Callable[[], Any], warmup: float = 25, rep: float = 100, grad_to_none: Optional[Sequence[Any]] = None,
+              quantiles: Optional[Sequence[float]] = None, return_mode: str = "mean") -> Any:
+    """`triton.testing.do_bench` by the driver that is active then: `call` runs once, since the cycle model says the same each time."""
+    for gradient in grad_to_none or ():
+        gradient.grad = None
+    spent = triton.runtime.driver.active.milliseconds(call)
+    if quantiles:
+        return [spent] * len(quantiles)
+    return [spent] if return_mode == "all" else spent
 
 
 def _make_cubin(options: Any, arch: str) -> Callable[[str, Dict[str, Any]], bytes]:
@@ -276,18 +294,35 @@ def activate(arch: str = "sm_90", **settings: Any) -> Driver:
     :param arch: target such as `sm_80`; Triton adds the suffix of the target's own instructions where it does so for a GPU.
     :param settings: keywords of `oriole.launch` for all launches: `strict`, `timing`, `check`, `threads`, `timeout`, `memory`.
     :raises ValueError: there is no such target.
+    :raises RuntimeError: it does not know this version of Triton.
     """
+    _check_version()
     driver = Driver(arch, settings)
+    built = os.stat(_oriole.__file__)
+    build = f"oriole-{built.st_size:x}-{built.st_mtime_ns:x}"
 
-    def stages(backend: Any, stages: Dict[str, Any], options: Any, language: Any, capability: int) -> None:
+    def stages(backend: Any = None, stages: Optional[Dict[str, Any]] = None, options: Any = None, language: Any = None,
+               capability: Optional[int] = None) -> Optional[Tuple[str, str]]:
+        """Called with stages it changes them; without (from 3.7 on) it says what the kept results depend on."""
+        if stages is None or capability is None:
+            return build, build
         from triton.backends.nvidia.compiler import sm_arch_from_capability
 
         stages["cubin"] = _make_cubin(options, sm_arch_from_capability(capability))
+        return None
 
     triton.knobs.runtime.add_stages_inspection_hook = stages
-    built = os.stat(_oriole.__file__)
     folder = Path(triton.knobs.cache.dir)
     if not folder.name.startswith("oriole-"):
-        triton.knobs.cache.dir = str(folder / f"oriole-{built.st_size:x}-{built.st_mtime_ns:x}")
+        triton.knobs.cache.dir = str(folder / build)
     triton.runtime.driver.set_active(driver)
+    triton.testing.do_bench = _do_bench
     return driver
+
+
+def _check_version() -> None:
+    """That this Triton's driver and stages are known."""
+    version = str(triton.__version__)
+    if ".".join(version.split(".")[:2]) not in _VERSIONS:
+        known = f"{_VERSIONS[0]} to {_VERSIONS[-1]}"
+        raise RuntimeError(f"oriole.triton knows Triton {known}, and this is {version}; TRITON_PTXAS_PATH needs no version")
