@@ -7,7 +7,7 @@ The files are those of ../shared/kernels/src, with the shim that stands in for C
 shim does not do); the shim leaves the functions of libdevice open, which every CUDA toolkit has. Each cubin has to have Oriole's note, and each launch runs on the strict simulator against
 ../shared/kernels/expected. Exit status 1 if anything is missing or wrong.
 """
-import concurrent.futures, os, pathlib, re, subprocess, sys, tempfile
+import concurrent.futures, os, pathlib, re, shlex, subprocess, sys, tempfile
 from launches import KERNELS, Tally, link_ptxas, parser
 
 # What the shim does not do.
@@ -30,7 +30,7 @@ def arguments():
 def compiled(options, ptxas, target, file, cubin):
     """Nothing, or what clang says."""
     ended = subprocess.run(
-        [options.clang, "-x", "cuda", "--cuda-device-only", f"--cuda-gpu-arch={target}", f"--ptxas-path={ptxas}", "-nocudainc",
+        [*shlex.split(options.clang), "-x", "cuda", "--cuda-device-only", f"--cuda-gpu-arch={target}", f"--ptxas-path={ptxas}", "-nocudainc",
          "-nocudalib", "-Xclang", "-mlink-builtin-bitcode", "-Xclang", options.libdevice, "-Xclang", "-target-feature", "-Xclang",
          "+ptx83", "-std=c++17", "-O2", "-ffp-contract=fast", "-w", "-fno-crash-diagnostics",
          "-include", str(KERNELS / "ll-shim" / "shim.h"), "-c", str(file), "-o", cubin],

@@ -71,7 +71,8 @@ def called(*words, **options):
 
 def has_half(nvcc):
     """Whether the toolkit has what its own cuda_fp16.h includes; it is a package of its own in the Python index."""
-    return os.path.exists(os.path.join(os.path.dirname(nvcc), "../include/nv/target"))
+    include = os.path.join(os.path.dirname(nvcc), "../include")
+    return any(os.path.exists(os.path.join(include, folder, "nv/target")) for folder in (".", "cccl"))
 
 
 def kernels(nvcc, target, folder, options):
