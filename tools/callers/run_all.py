@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Every caller of versions.toml in an environment of its own, with the versions that are known or with the newest.
 
-    run_all.py --oriole target/release/oriole --into FOLDER [--latest] [--callers triton,nvcc] [--targets sm_80] [--only REGEX]
+    run_all.py --oriole target/release/oriole --into FOLDER [--latest | --installed] [--callers triton,nvcc] [--targets sm_80] [--only REGEX]
 
 FOLDER keeps the environments (by caller and version), so that a second run installs nothing; one with --latest is brought up to date each
-time. The scripts' own lines name what fails; at the end there is a line for each caller and version. Exit status 1 if any fails.
+time. With --installed those that are there are tried, and nothing is installed. The scripts' own lines name what fails; at the end there is a line for each caller and version. Exit status 1 if any fails.
 """
-import argparse, os, pathlib, re, subprocess, sys, tomllib
+import argparse, glob, os, pathlib, re, subprocess, sys, tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 # What a package of the list is without the version that is asked for.
@@ -17,7 +17,9 @@ def arguments():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--oriole", required=True)
     options.add_argument("--into", required=True, type=pathlib.Path)
-    options.add_argument("--latest", action="store_true")
+    versions = options.add_mutually_exclusive_group()
+    versions.add_argument("--latest", action="store_true")
+    versions.add_argument("--installed", action="store_true")
     options.add_argument("--callers", default="")
     options.add_argument("--targets", default="")
     options.add_argument("--only", default="")
@@ -52,10 +54,16 @@ def environments(name, caller, options):
             for version in caller["versions"]]
 
 
+def filled(word, values):
+    """A word of versions.toml with its names filled in; a path with a star is the first that there is."""
+    pieces = (piece.format(**values) for piece in word.split(" "))
+    return " ".join(next(iter(sorted(glob.glob(piece))), piece) if "*" in piece else piece for piece in pieces)
+
+
 def tried(caller, python, options):
     """The script's exit status for an environment; its lines are printed as they come."""
     root = next((python.parent.parent / "lib").glob("python*/site-packages"))
-    words = [word.format(root=root, python=python) for word in caller.get("arguments", [])]
+    words = [filled(word, {"root": root, "python": python}) for word in caller.get("arguments", [])]
     targets = [target for target in caller["targets"] if not options.targets or target in options.targets.split(",")]
     if options.only:
         words += ["--only", options.only]
@@ -72,6 +80,9 @@ def main():
     verdicts = []
     for name in chosen:
         for folder, packages in environments(name, callers[name], options):
+            if options.installed and not (folder / "packages.txt").exists():
+                print(f"== {folder.name}: not installed", flush=True)
+                continue
             try:
                 python = installed(folder, packages, options.latest)
                 version = version_of(python, packages[0])

@@ -1,7 +1,7 @@
 //! Programs that call ptxas, themselves, where they are installed: each is told where ptxas is as its users tell it, and what comes
 //! out is Oriole's and computes what it should. The scripts are in tools/callers.
 
-use oriole_prerequisites::{program, shared, tool, tool_of};
+use oriole_prerequisites::{is_thorough, program, shared, tool, tool_of};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +14,9 @@ const TUTORIALS_PYTHON: &str = "ORIOLE_TRITON_TORCH";
 
 /// Names the folder of a Python environment with CuPy.
 const CUPY: &str = "ORIOLE_CUPY";
+
+/// Names the folder with the environments of tools/callers/run_all.py.
+const CALLERS: &str = "ORIOLE_CALLERS";
 
 /// What a script of tools/callers prints, run by a Python.
 fn said(python: &Path, script: &str, words: &[&OsStr]) -> String {
@@ -32,6 +35,20 @@ fn oriole() -> [&'static OsStr; 2] {
 /// The folder of the CUDA toolkit that has the tools.
 fn toolkit() -> Option<PathBuf> {
     Some(tool("nvcc")?.parent()?.parent()?.to_path_buf())
+}
+
+/// The versions of callers that tools/callers/versions.toml pins, those that are installed.
+#[test]
+fn pinned_callers_compile_by_oriole() {
+    let Some(_kernels) = shared("kernels/launch.json") else { return };
+    let Some(python) = program("/usr/bin/python3") else { return };
+    let Some(newest) = tool_of(CALLERS, "triton-3.9.0/bin/python") else { return };
+    let folder = newest.ancestors().nth(3).expect("a folder of environments");
+    let words = [OsStr::new("--installed"), OsStr::new("--into"), folder.as_os_str()];
+    let targets = [OsStr::new("--targets"), OsStr::new("sm_80,sm_90")];
+    let chosen = if is_thorough() { &[][..] } else { &targets };
+    let said = said(&python, "run_all.py", &[&oriole()[..], &words, chosen].concat());
+    assert!(said.contains("triton 3.9.0: right"), "{said}");
 }
 
 /// Triton calls Oriole by `TRITON_PTXAS_PATH` alone.
