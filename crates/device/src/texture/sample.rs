@@ -67,6 +67,13 @@ struct Tap {
     weight: f32,
 }
 
+/// The bits of what was blended. Of several NaNs the host takes the payload of one or the other, as its compiler orders the
+/// operands: all become the NaN of single-precision arithmetic.
+fn bits_of(blended: f32) -> u32 {
+    const NAN: u32 = 0x7fff_ffff;
+    if blended.is_nan() { NAN } else { blended.to_bits() }
+}
+
 /// A weight of a filter: 8 fractional bits, one included.
 fn weight(fraction: f64) -> f32 {
     ((fraction * 256.0 + 0.5).floor() / 256.0) as f32
@@ -106,7 +113,7 @@ impl<E, L: FnMut(u64, u32) -> Result<[u32; 4], E>> Reader<'_, L> {
         }
         let far = self.at_level(request, level + 1)?;
         let blend = |n: usize| f32::from_bits(near[n]) * (1.0 - share) + f32::from_bits(far[n]) * share;
-        Ok(std::array::from_fn(|n| blend(n).to_bits()))
+        Ok(std::array::from_fn(|n| bits_of(blend(n))))
     }
 
     /// One component of the four texels around the place: those of the lower row from right of the left to
@@ -176,7 +183,7 @@ impl<E, L: FnMut(u64, u32) -> Result<[u32; 4], E>> Reader<'_, L> {
                 }
             }
         }
-        Ok(sum.map(f32::to_bits))
+        Ok(sum.map(bits_of))
     }
 
     /// One texel, compared with the depth if there is one.
