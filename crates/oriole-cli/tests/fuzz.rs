@@ -1,5 +1,7 @@
 //! Compiled code against the PTX interpreter on random programs; `programs.rs` has those that once differed.
 
+mod shards;
+
 use oriole_cli::fuzz::{Campaign, Kinds};
 use oriole_cubin::Target;
 use oriole_prerequisites::sample;

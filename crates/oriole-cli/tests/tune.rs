@@ -1,6 +1,7 @@
 //! `oriole tune`: what it finds is made again by `oriole compile`, measured by `oriole run` and compared with what the host computes.
 
 mod gpu;
+mod shards;
 
 use crate::scratch::{Scratch, error_text, finished, text, with_signals};
 use serde_json::Value;

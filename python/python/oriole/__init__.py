@@ -6,6 +6,7 @@
 >>> oriole.launch(compiled, "saxpy", 4, 256, 2.0, x, y, 1000)  # doctest: +SKIP
 
 `compile` gives a `Compiled`, `launch` a `Report`; `kernel` makes something that is launched as `k[grid, block](*args)`.
+`compile_many` and `tune` do many such, by whatever `concurrent.futures.Executor` they are given.
 What goes wrong is a `CompileError`, a `KernelFault` (with `LaunchTimeout` and `CheckError`), or, where an argument makes no
 sense, a `TypeError` or `ValueError`; `InternalError` where Oriole itself is at fault.
 """
@@ -14,11 +15,13 @@ from ._arguments import Pointer
 from ._compile import Compiled, Kernel, Live, Parameter, compile, disassemble
 from ._errors import Access, CheckError, CompileError, Diagnostic, Finding, InternalError, KernelFault, LaunchTimeout, Note
 from ._launch import Launcher, Report, Timing, kernel, launch
+from ._many import Candidate, Tuned, compile_many, tune
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Access",
+    "Candidate",
     "CheckError",
     "CompileError",
     "Compiled",
@@ -35,8 +38,11 @@ __all__ = [
     "Pointer",
     "Report",
     "Timing",
+    "Tuned",
     "compile",
+    "compile_many",
     "disassemble",
     "kernel",
     "launch",
+    "tune",
 ]

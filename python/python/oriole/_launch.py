@@ -227,7 +227,7 @@ def kernel(source: Union[str, Path], entry: Optional[str] = None, arch: str = "s
     :raises OSError: the file cannot be read, or there is no compiler for it.
     :raises CompileError: there is no cubin.
     """
-    launching = {name: settings.pop(name) for name in _LAUNCH_SETTINGS & settings.keys()}
+    launching = {name: settings.pop(name) for name in LAUNCH_SETTINGS & settings.keys()}
     if _is_path(source):
         settings.setdefault("file_name", str(source))
         is_cuda = str(source).endswith(".cu")
@@ -249,7 +249,8 @@ def _entry(names: Sequence[str], wanted: Optional[str]) -> str:
     return mangled[0] if wanted not in names and len(mangled) == 1 else wanted
 
 
-_LAUNCH_SETTINGS = frozenset(
+#: Keywords of `launch` that are settings.
+LAUNCH_SETTINGS = frozenset(
     {"shared", "cluster", "strict", "timing", "check", "deterministic", "threads", "timeout", "memory"}
 )
 

@@ -28,7 +28,7 @@ pub(crate) enum NanPolicy {
 }
 
 /// How two arrays differ.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Difference {
     /// Element type and shape.
     #[serde(rename = "type")]
@@ -45,7 +45,7 @@ pub(crate) struct Difference {
 }
 
 /// An element of both.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Pair {
     index: String,
     expected: String,
@@ -53,7 +53,7 @@ struct Pair {
 }
 
 /// How far an element is from what was expected.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Error {
     error: f64,
     index: String,

@@ -26,12 +26,14 @@ mod expect;
 mod failure;
 mod files;
 mod fuzz;
+mod fuzz_args;
 mod gpu;
 mod interpret;
 mod isa;
 mod launch;
 mod man;
 mod memcheck;
+mod merge;
 mod nvptx;
 mod octets;
 mod outputs;
@@ -43,6 +45,7 @@ mod run;
 mod run_args;
 mod schedule;
 mod schedule_args;
+mod shard;
 mod side_by_side;
 mod signals;
 mod simulate;
@@ -89,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Nvptx(args) => nvptx::run(&args),
         Command::Bisect(args) => bisect::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Phases(args) => phases::run(&args),
         Command::Isa(args) => isa::run(&args),
         Command::Cache(args) => cache_command::run(&args),

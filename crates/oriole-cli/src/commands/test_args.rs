@@ -1,5 +1,6 @@
 //! The grammar of `oriole test`.
 
+use super::shard::Shard;
 use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -12,6 +13,9 @@ pub(crate) struct TestArgs {
     /// Only launches with this in their name, as --list prints it.
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Of N slices of these launches only the I-th, for a job on another machine; `oriole merge` puts the reports together.
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
     /// Print the names of the launches and run none.
     #[arg(long, conflicts_with_all = ["junit", "json"])]
     pub(crate) list: bool,

@@ -2,6 +2,7 @@
 
 use super::args::IrArgs;
 use super::run_args::{Engine, duration};
+use super::shard::Shard;
 use clap::Args;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -35,6 +36,12 @@ pub(crate) struct TuneArgs {
     /// Chooses the candidates; the same seed gives the same ones.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Search so often, with --seed and the seeds that follow it, each time until --trials, and take the best of all.
+    #[arg(long, value_name = "N", requires = "trials", default_value = "1")]
+    pub(crate) searches: NonZeroU64,
+    /// Of N slices of the --searches only the I-th, for a job on another machine; `oriole merge` puts the reports together.
+    #[arg(long, value_name = "I/N", requires = "trials")]
+    pub(crate) shard: Option<Shard>,
     /// Candidates at a time; as many as there are processors by default.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,

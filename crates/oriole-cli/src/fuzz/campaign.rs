@@ -122,10 +122,15 @@ impl Campaign {
         }
     }
 
+    /// Programs that are worked on together, some of them as one module.
+    pub fn batch(&self) -> u64 {
+        BATCH * self.targets.len().max(1) as u64
+    }
+
     /// Runs all programs, calling `progress` with the number done after each batch and what was found. The
     /// findings are in the order of the programs, whatever the number of host threads.
     pub fn run(&self, progress: impl Fn(u64, &[Finding]) + Sync) -> Vec<Finding> {
-        let size = BATCH * self.targets.len().max(1) as u64;
+        let size = self.batch();
         let batch = |batch: u64| {
             let start = self.first + batch * size;
             let end = (start + size).min(self.first + self.count);

@@ -1,7 +1,11 @@
-//! sccache in front of Oriole: it takes it for ptxas, keeps its cubins, and gives them back.
+//! sccache in front of Oriole: it takes it for ptxas, keeps its cubins and gives them back, and has them made on other machines
+//! (`distributed`).
+
+mod distributed;
 
 use super::Folder;
 use oriole_prerequisites::tool_of;
+use serde_json::Value;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -17,10 +21,9 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
+    /// It goes by `sccache.conf` of the folder, where there is one.
     fn start(sccache: PathBuf, folder: &'a Folder) -> Server<'a> {
-        // Nobody else takes the port in between, as good as surely.
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
-        let server = Server { sccache, folder, port };
+        let server = Server { sccache, folder, port: free_port() };
         let output = server.call(&["--start-server"]);
         assert!(output.status.success(), "{output:?}");
         server
@@ -30,12 +33,29 @@ impl<'a> Server<'a> {
         Command::new(&self.sccache)
             .args(words)
             .current_dir(self.folder.path(""))
+            .env("SCCACHE_CONF", self.folder.path("sccache.conf"))
             .env("SCCACHE_DIR", self.folder.path("cache"))
             .env("SCCACHE_SERVER_PORT", self.port.to_string())
             .env("SCCACHE_IDLE_TIMEOUT", "60")
             .output()
             .expect("it runs")
     }
+
+    /// What it has counted.
+    fn statistics(&self) -> Value {
+        let output = self.call(&["--show-stats", "--stats-format", "json"]);
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["stats"].take()
+    }
+}
+
+/// Nobody else takes it in between, as good as surely.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+}
+
+/// What was counted of cubins that ptxas made.
+fn of_cubins(statistics: &Value, what: &str) -> Option<u64> {
+    statistics[what]["adv_counts"]["cubin [ptxas]"].as_u64()
 }
 
 impl Drop for Server<'_> {
@@ -58,8 +78,7 @@ fn sccache_keeps_cubins() {
         cubins.push(std::fs::read(folder.path(name)).expect("written"));
     }
     assert_eq!(cubins[0], cubins[1]);
-    let stats = server.call(&["--show-stats", "--stats-format", "json"]);
-    let stats: serde_json::Value = serde_json::from_slice(&stats.stdout).expect("JSON");
-    let count = |what: &str| stats["stats"][what]["adv_counts"]["cubin [ptxas]"].as_u64();
-    assert_eq!((count("cache_misses"), count("cache_hits")), (Some(1), Some(1)), "{stats}");
+    let statistics = server.statistics();
+    let counts = ["cache_misses", "cache_hits"].map(|what| of_cubins(&statistics, what));
+    assert_eq!(counts, [Some(1), Some(1)], "{statistics}");
 }

@@ -6,6 +6,7 @@ mod kernels;
 mod manifests;
 mod reports;
 mod run_expect;
+mod shards;
 
 use crate::scratch::{Scratch, error_text, text};
 use std::process::Output;

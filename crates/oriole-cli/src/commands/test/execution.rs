@@ -101,7 +101,7 @@ fn judge(case: &Case, launched: Launched, outcome: &mut Outcome) {
         Ok(ended) => {
             outcome.instructions = Some(ended.warp_instructions);
             if let Some(expected) = case.fault {
-                outcome.add(Problem::NoFault { expected });
+                outcome.add(Problem::NoFault { expected: expected.to_owned() });
             }
             compare_buffers(case, &launched, outcome);
             &ended.printed
@@ -121,7 +121,8 @@ fn judge(case: &Case, launched: Launched, outcome: &mut Outcome) {
 fn judge_fault(case: &Case, fault: &Fault, outcome: &mut Outcome) {
     let kind = fault.kind.name();
     if case.fault != Some(kind) {
-        outcome.add(Problem::Fault { fault: kind, expected: case.fault, message: fault.to_string() });
+        let expected = case.fault.map(str::to_owned);
+        outcome.add(Problem::Fault { fault: kind.to_owned(), expected, message: fault.to_string() });
     }
 }
 

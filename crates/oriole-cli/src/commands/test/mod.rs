@@ -14,8 +14,10 @@ use super::args::CodeArgs;
 use super::failure::{Failure, usage};
 use super::files::Outputs;
 use super::launch::Given;
+use super::merge::MergeArgs;
 use super::progress::Progress;
 use super::run_args::RunArgs;
+use super::shard::{Part, Work};
 use super::side_by_side::{self, share};
 use super::test_args::TestArgs;
 use super::{compile, files, memcheck};
@@ -24,6 +26,7 @@ use execution::Programs;
 use oriole_ptx::diag::SourceMap;
 use outcome::{Outcome, Status};
 use plan::Case;
+use report::OfShard;
 use std::path::Path;
 use std::time::Instant;
 
@@ -34,14 +37,32 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), Failure> {
     let outputs = || [&args.junit, &args.json].into_iter().filter_map(|path| path.as_deref());
     files::have_folders(outputs())?;
     files::keep_apart(args.manifests.iter().map(|path| path.as_path()), outputs())?;
-    let planned = planned(args)?;
+    let mut planned = planned(args)?;
+    let part = args.shard.map(|shard| {
+        let names: Vec<(&Path, &str)> =
+            planned.iter().map(|Planned { case, .. }| (case.manifest.as_path(), case.name.as_str())).collect();
+        let (items, slice) = (names.len() as u64, shard.slice(names.len() as u64));
+        let part = shard.part(Work::Test, items, &names);
+        planned = planned.drain(slice.start as usize..slice.end as usize).collect();
+        part
+    });
     if args.list {
         let names: String = planned.iter().map(|planned| format!("{}\n", planned.case.name)).collect();
         return files::print(&names);
     }
     let start = Instant::now();
     let outcomes = outcomes(args, &planned);
-    finish(args, &outcomes, start.elapsed().as_secs_f64())
+    let reports = Reports { junit: args.junit.as_deref(), json: args.json.as_deref(), quiet: args.quiet, part };
+    finish(&reports, &outcomes, start.elapsed().as_secs_f64())
+}
+
+/// What the shards of a run say, in their order, as one run would.
+pub(super) fn merge(shards: Vec<OfShard>, args: &MergeArgs) -> Result<(), Failure> {
+    let seconds = shards.iter().map(|shard| shard.seconds).sum();
+    let outcomes: Vec<Outcome> = shards.into_iter().flat_map(|shard| shard.launches).collect();
+    outcomes.iter().map(report::block).filter(|block| !block.is_empty()).for_each(|block| console::say_text(&block));
+    let reports = Reports { junit: args.junit.as_deref(), json: args.json.as_deref(), quiet: args.quiet, part: None };
+    finish(&reports, &outcomes, seconds)
 }
 
 /// A launch of a manifest, for who measures it.
@@ -73,7 +94,7 @@ pub(super) fn passing(args: &TestArgs, program: &Path) -> Result<(CodeArgs, Vec<
     }
     if outcomes.iter().any(|outcome| outcome.status != Status::Passed) {
         outcomes.iter().for_each(|outcome| console::say_text(&report::block(outcome)));
-        finish(&TestArgs::default(), &outcomes, outcomes.iter().map(|outcome| outcome.seconds).sum())?;
+        finish(&Reports::default(), &outcomes, outcomes.iter().map(|outcome| outcome.seconds).sum())?;
     }
     let measured = |Planned { case, .. }: Planned| Measured { name: case.name, run: case.run, given: case.given };
     Ok((first.code(), planned.into_iter().map(measured).collect()))
@@ -134,14 +155,23 @@ fn outcomes(args: &TestArgs, planned: &[Planned]) -> Vec<Outcome> {
     progress.finish()
 }
 
+/// Where it is said how it went.
+#[derive(Default)]
+struct Reports<'a> {
+    junit: Option<&'a Path>,
+    json: Option<&'a Path>,
+    quiet: bool,
+    part: Option<Part>,
+}
+
 /// Write the reports, and say how it went.
-fn finish(args: &TestArgs, outcomes: &[Outcome], seconds: f64) -> Result<(), Failure> {
+fn finish(reports: &Reports<'_>, outcomes: &[Outcome], seconds: f64) -> Result<(), Failure> {
     let mut outputs = Outputs::default();
-    if let Some(path) = &args.junit {
+    if let Some(path) = reports.junit {
         outputs.add(path, report::junit(outcomes)?.as_bytes())?;
     }
-    if let Some(path) = &args.json {
-        outputs.add(path, report::json(outcomes, seconds)?.as_bytes())?;
+    if let Some(path) = reports.json {
+        outputs.add(path, report::json(reports.part.as_ref(), outcomes, seconds)?.as_bytes())?;
     }
     outputs.finish()?;
     let summary = report::summary(outcomes, seconds);
@@ -152,7 +182,7 @@ fn finish(args: &TestArgs, outcomes: &[Outcome], seconds: f64) -> Result<(), Fai
     if any(Status::Failed) || any(Status::Error) {
         return Err(Failure::Rejected(summary));
     }
-    if !args.quiet {
+    if !reports.quiet {
         console::say(summary);
     }
     Ok(())

@@ -3,11 +3,11 @@
 use super::build::Kind;
 use super::plan::Case;
 use crate::commands::comparison::Difference;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What has become of a case.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) name: String,
     /// The manifest, and the launch's line in it.
@@ -15,7 +15,7 @@ pub(super) struct Outcome {
     pub(super) line: usize,
     pub(super) program: String,
     pub(super) entry: String,
-    pub(super) engine: &'static str,
+    pub(super) engine: String,
     /// The target of what ran, where it came so far.
     pub(super) target: Option<String>,
     /// The optimisation level of what was compiled.
@@ -29,7 +29,7 @@ pub(super) struct Outcome {
 }
 
 /// How a case ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {
     Passed,
@@ -54,15 +54,15 @@ impl Status {
 }
 
 /// What is wrong with a case.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum Problem {
     /// It did not come to a launch.
     Refused { message: String },
     /// The kernel stopped.
-    Fault { fault: &'static str, expected: Option<&'static str>, message: String },
+    Fault { fault: String, expected: Option<String>, message: String },
     /// The kernel should have stopped.
-    NoFault { expected: &'static str },
+    NoFault { expected: String },
     /// The checks of memory have found errors.
     Findings { message: String, report: serde_json::Value },
     /// A buffer is not what it should be.
@@ -90,7 +90,7 @@ impl Outcome {
             line,
             program: case.program.path.display().to_string(),
             entry: case.run.entry.clone(),
-            engine: case.run.engine.name(),
+            engine: case.run.engine.name().to_owned(),
             target: case.program.target.clone(),
             level: (case.program.kind == Kind::Compiled).then_some(case.program.level),
             status: Status::Passed,

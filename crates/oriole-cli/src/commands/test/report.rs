@@ -2,8 +2,9 @@
 
 use super::outcome::{Outcome, Problem, Status};
 use crate::commands::failure::{Failure, rejected};
+use crate::commands::shard::Part;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The block of a case in which something is wrong.
@@ -76,6 +77,9 @@ fn test_case(outcome: &Outcome) -> TestCase {
 /// The object of `--json`.
 #[derive(Serialize)]
 struct Whole<'a> {
+    /// Which part it is of what other machines do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<&'a Part>,
     passed: usize,
     /// Everything else.
     failed: usize,
@@ -83,9 +87,16 @@ struct Whole<'a> {
     launches: &'a [Outcome],
 }
 
+/// What `oriole merge` takes of it: the rest follows.
+#[derive(Deserialize)]
+pub(in crate::commands) struct OfShard {
+    pub(super) seconds: f64,
+    pub(super) launches: Vec<Outcome>,
+}
+
 /// All of it as JSON.
-pub(super) fn json(outcomes: &[Outcome], seconds: f64) -> Result<String, Failure> {
+pub(super) fn json(shard: Option<&Part>, outcomes: &[Outcome], seconds: f64) -> Result<String, Failure> {
     let passed = outcomes.iter().filter(|outcome| outcome.status == Status::Passed).count();
-    let whole = Whole { passed, failed: outcomes.len() - passed, seconds, launches: outcomes };
+    let whole = Whole { shard, passed, failed: outcomes.len() - passed, seconds, launches: outcomes };
     serde_json::to_string_pretty(&whole).map(|text| text + "\n").map_err(rejected)
 }

@@ -15,7 +15,7 @@ use oriole_cubin::Cubin;
 use oriole_device::FaultKind;
 use oriole_isa::{Arch, SmDescription};
 use oriole_sim::{RunError, RunReport};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// So many times the instructions that a launch executes with plain -O3 it may execute with a candidate.
@@ -24,6 +24,7 @@ const MORE_INSTRUCTIONS: u64 = 8;
 const NOISE: u64 = 100;
 
 /// Code, and what is said of it.
+#[derive(Clone)]
 pub(super) struct Code {
     pub(super) bytes: Vec<u8>,
     cubin: Cubin,
@@ -88,7 +89,7 @@ impl Measured {
 }
 
 /// Why a candidate does not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Reason {
     /// There is no code for the options.

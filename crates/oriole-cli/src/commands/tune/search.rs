@@ -3,7 +3,7 @@
 //! It goes by rounds of a fixed size, whose candidates follow from what was known before them: what is found does not depend on
 //! how many are worked on at a time, and a limit of time only cuts the sequence off.
 
-use super::bench::{Bench, Code, Measured, Reason, Refusal, Unfit};
+use super::bench::{Bench, Code, Measured, Refusal, Unfit};
 use super::clock::Clock;
 use super::space::{Point, Space};
 use crate::commands::args::CodeArgs;
@@ -21,6 +21,7 @@ const PARENTS: usize = 4;
 const STALE: usize = 1_000;
 
 /// The best so far.
+#[derive(Clone)]
 pub(super) struct Best {
     pub(super) point: Point,
     pub(super) code: Code,
@@ -249,21 +250,5 @@ impl State {
     fn refuse(&mut self, point: &Point, refusal: Refusal) {
         self.ranked.retain(|(_, ranked)| ranked != point);
         self.tried.refused.push(Refused { point: point.clone(), refusal });
-    }
-}
-
-impl Tried {
-    /// How many do not count, by reason.
-    pub(super) fn by_reason(&self) -> Vec<(Reason, usize, &str)> {
-        let mut reasons: Vec<Reason> = self.refused.iter().map(|refused| refused.refusal.reason).collect();
-        reasons.sort_unstable();
-        reasons.dedup();
-        let of = |reason: Reason| {
-            let mut all =
-                self.refused.iter().map(|refused| &refused.refusal).filter(|refusal| refusal.reason == reason);
-            let first = all.next().map_or("", |refusal| refusal.message.as_str());
-            (reason, 1 + all.count(), first)
-        };
-        reasons.into_iter().map(of).collect()
     }
 }

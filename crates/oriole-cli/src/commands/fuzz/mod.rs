@@ -1,9 +1,12 @@
 //! `oriole fuzz`.
 
-use super::args::{FuzzArgs, FuzzKind, FuzzWithout};
+mod report;
+
 use super::failure::Failure;
-use super::side_by_side;
-use super::{compile, files};
+use super::fuzz_args::{FuzzArgs, FuzzKind, FuzzWithout};
+use super::merge::MergeArgs;
+use super::shard::{Part, Work};
+use super::{compile, files, side_by_side};
 use crate::console;
 use crate::fuzz::{
     Build, Campaign, Case, Change, Finding, Kinds, Mutants, Seed, Side, Tally, Tools, every_time, in_turn,
@@ -11,8 +14,8 @@ use crate::fuzz::{
 };
 use crate::nvdisasm::Nvdisasm;
 use oriole_cubin::Target;
-use std::path::PathBuf;
-use std::sync::PoisonError;
+use report::{Guarded, Mutated, Report};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -35,36 +38,88 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
     if let Some(change) = args.kind.change() {
         return run_mutants(args, change);
     }
-    let campaign = campaign(args)?;
+    let mut campaign = campaign(args)?;
     if let Some(number) = args.show {
         return files::print(&campaign.case(number).to_string());
     }
+    keep_apart(args)?;
+    let part = take_slice(args, campaign.batch(), &mut campaign.first, &mut campaign.count);
     let pool = side_by_side::pool(args.jobs.unwrap_or_else(side_by_side::processors))?;
-    let start = Instant::now();
-    let done = AtomicU64::new(0);
-    let findings = pool.install(|| {
-        campaign.run(|programs, found| {
-            let before = done.fetch_add(programs, Ordering::Relaxed);
-            for finding in found {
-                if let Err(error) = report(finding, args) {
-                    console::say(format_args!("{error:?}"));
-                }
-            }
-            if before / REPORT_EVERY != (before + programs) / REPORT_EVERY {
-                console::say(format_args!("{} programs, {:.0} s", before + programs, start.elapsed().as_secs_f64()));
-            }
-        })
-    });
-    let time = start.elapsed().as_secs_f64();
-    let of_ptxas = findings.iter().filter(|finding| finding.is_ptxas).count();
-    let ours = findings.len() - of_ptxas;
-    files::print(&format!(
-        "{} programs, {ours} findings, {of_ptxas} of optimised ptxas, seed {}, {time:.1} s\n",
-        args.count, args.seed
-    ))?;
-    match ours {
-        0 => Ok(()),
-        _ => Err(Failure::Rejected(format!("error: the sides differ on {ours} programs"))),
+    let (start, done) = (Instant::now(), AtomicU64::new(0));
+    let findings =
+        pool.install(|| campaign.run(|programs, found| note(args, "programs", start, (&done, programs), found)));
+    let report = Report {
+        shard: part,
+        seed: args.seed,
+        first: campaign.first,
+        count: campaign.count,
+        seconds: start.elapsed().as_secs_f64(),
+        mutants: None,
+        guards: None,
+        findings: findings.into_iter().map(Into::into).collect(),
+    };
+    publish(&report, args.json.as_deref())
+}
+
+/// What the shards of a run say, in their order, as one run would.
+pub(super) fn merge(shards: Vec<Report>, args: &MergeArgs) -> Result<(), Failure> {
+    Report::whole(shards).map_or(Ok(()), |whole| publish(&whole, args.json.as_deref()))
+}
+
+/// Write the report, say how it went, and fail if anything was found.
+fn publish(report: &Report, json: Option<&Path>) -> Result<(), Failure> {
+    if let Some(path) = json {
+        files::write(path, report.json()?.as_bytes())?;
+    }
+    say(json, &report.text())?;
+    report.verdict()
+}
+
+/// To standard output, or to standard error where that has the report.
+fn say(json: Option<&Path>, text: &str) -> Result<(), Failure> {
+    match json {
+        Some(path) if path == Path::new("-") => {
+            console::say_text(text);
+            Ok(())
+        }
+        _ => files::print(text),
+    }
+}
+
+/// The report is none of the files that are read.
+fn keep_apart(args: &FuzzArgs) -> Result<(), Failure> {
+    files::have_folders(args.json.as_deref())?;
+    files::keep_apart(args.of.iter().map(PathBuf::as_path), args.json.as_deref())
+}
+
+/// Leave of the programs what the shard has, in whole batches: programs of a batch may be one module.
+fn take_slice(args: &FuzzArgs, batch: u64, first: &mut u64, count: &mut u64) -> Option<Part> {
+    let shard = args.shard?;
+    let FuzzArgs { seed, arch, kind, opt_level, phases_in_turn, registers, statements, .. } = args;
+    let FuzzArgs { ptxas_level, without, of, .. } = args;
+    // The folders may be others on other machines.
+    let of: Vec<_> = of.iter().map(|path| path.file_name()).collect();
+    let numbers = (seed, *first, *count, statements);
+    let sides = (arch, opt_level, phases_in_turn, registers, ptxas_level, without);
+    let part = shard.part(Work::Fuzz, *count, &(numbers, kind, of, sides));
+    let slice = shard.slice(count.div_ceil(batch));
+    let [start, end] = [slice.start, slice.end].map(|bound| bound.saturating_mul(batch).min(*count));
+    *first += start;
+    *count = end - start;
+    Some(part)
+}
+
+/// A batch is done: write what was found, and now and then how far it is.
+fn note(args: &FuzzArgs, noun: &str, start: Instant, (done, more): (&AtomicU64, u64), found: &[Finding]) {
+    let before = done.fetch_add(more, Ordering::Relaxed);
+    for finding in found {
+        if let Err(error) = write(finding, args) {
+            console::say(format_args!("{error:?}"));
+        }
+    }
+    let after = before + more;
+    if before / REPORT_EVERY != after / REPORT_EVERY {
+        console::say(format_args!("{after} {noun}, {:.0} s", start.elapsed().as_secs_f64()));
     }
 }
 
@@ -99,12 +154,12 @@ fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
 }
 
 /// Prints a finding, and writes its file: those of optimised ptxas into a folder of their own.
-fn report(finding: &Finding, args: &FuzzArgs) -> Result<(), Failure> {
+fn write(finding: &Finding, args: &FuzzArgs) -> Result<(), Failure> {
     let folder = if finding.is_ptxas { args.out.join("ptxas") } else { args.out.clone() };
     std::fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
     let file = folder.join(format!("{}-{}.ptx", args.seed, finding.number));
     files::write(&file, finding.case.to_string().as_bytes())?;
-    files::print(&format!("program {}: {} ({})\n", finding.number, finding.difference, file.display()))
+    say(args.json.as_deref(), &format!("program {}: {} ({})\n", finding.number, finding.difference, file.display()))
 }
 
 impl From<FuzzKind> for Kinds {
@@ -132,7 +187,7 @@ impl FuzzKind {
 
 /// `oriole fuzz --kind mutants|edges|guards --of FILE…`
 fn run_mutants(args: &FuzzArgs, change: Change) -> Result<(), Failure> {
-    let mutants = Mutants {
+    let mut mutants = Mutants {
         seed: args.seed,
         first: args.first,
         count: args.count,
@@ -146,57 +201,28 @@ fn run_mutants(args: &FuzzArgs, change: Change) -> Result<(), Failure> {
         let cases: String = mutants.cases(number).iter().map(Case::to_string).collect();
         return files::print(&cases);
     }
+    keep_apart(args)?;
+    let part = take_slice(args, 1, &mut mutants.first, &mut mutants.count);
     let pool = side_by_side::pool(args.jobs.unwrap_or_else(side_by_side::processors))?;
     let (start, tally, done) = (Instant::now(), Tally::default(), AtomicU64::new(0));
-    let findings = pool.install(|| {
-        mutants.run(&tally, |count, found| {
-            let before = done.fetch_add(count, Ordering::Relaxed);
-            for finding in found {
-                if let Err(error) = report(finding, args) {
-                    console::say(format_args!("{error:?}"));
-                }
-            }
-            if before / REPORT_EVERY != (before + count) / REPORT_EVERY {
-                console::say(format_args!("{} mutants, {:.0} s", before + count, start.elapsed().as_secs_f64()));
-            }
-        })
-    });
-    let [modules, taken, compared] =
-        [&tally.modules, &tally.taken, &tally.compared].map(|count| count.load(Ordering::Relaxed));
-    files::print(&format!(
-        "{modules} modules, {taken} compiled, {compared} run, {} findings, seed {}, {:.1} s\n",
-        findings.len(),
-        args.seed,
-        start.elapsed().as_secs_f64()
-    ))?;
-    if change == Change::Guards {
-        report_halved(&tally, args)?;
+    let findings =
+        pool.install(|| mutants.run(&tally, |count, found| note(args, "mutants", start, (&done, count), found)));
+    let report = Report {
+        shard: part,
+        seed: args.seed,
+        first: mutants.first,
+        count: mutants.count,
+        seconds: start.elapsed().as_secs_f64(),
+        mutants: Some(Mutated::from(&tally)),
+        guards: (change == Change::Guards).then(|| Guarded::from(&tally)),
+        findings: findings.into_iter().map(Into::into).collect(),
+    };
+    let list = report.not_compared();
+    if !list.is_empty() {
+        files::make_folder(&args.out)?;
+        files::write(&args.out.join("not-compared.tsv"), list.as_bytes())?;
     }
-    match findings.len() {
-        0 => Ok(()),
-        count => Err(Failure::Rejected(format!("error: {count} findings"))),
-    }
-}
-
-/// Says how many forms ran under a guard that is false in half of the lanes, and writes which did not, and why.
-fn report_halved(tally: &Tally, args: &FuzzArgs) -> Result<(), Failure> {
-    let halved = tally.halved.load(Ordering::Relaxed);
-    let reasons = tally.not_halved.lock().unwrap_or_else(PoisonError::into_inner);
-    let left: usize = reasons.values().map(Vec::len).sum();
-    files::print(&format!(
-        "{} with a launch, {halved} compared under a guard that is false in half of the lanes\n",
-        halved + left as u64
-    ))?;
-    let mut list = String::new();
-    for (reason, names) in &*reasons {
-        files::print(&format!("{:6} not: {reason}\n", names.len()))?;
-        names.iter().for_each(|name| list += &format!("{name}\t{reason}\n"));
-    }
-    if list.is_empty() {
-        return Ok(());
-    }
-    std::fs::create_dir_all(&args.out).map_err(|error| Failure::file(&args.out, error))?;
-    files::write(&args.out.join("not-compared.tsv"), list.as_bytes())
+    publish(&report, args.json.as_deref())
 }
 
 /// The modules of files; what is no PTX is told and left out.
