@@ -16,6 +16,7 @@ if ! $pip download --no-deps --dest "$folder" 'maturin>=1.7,<2' >"$folder/log" 2
 fi
 
 $pip install . pytest numpy
+$pip install pytest-xdist 'dask[distributed]' || echo "skipped: xdist and Dask are not to be had"
 "$folder/venv/bin/python" -m pytest -q -p no:cacheprovider
 if $pip install mypy; then
     "$folder/venv/bin/python" -m mypy --strict -p oriole

@@ -10,9 +10,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const BWRAP: &str = "/usr/bin/bwrap";
-/// Compilations, so many at a time.
+/// Compilations, so many at a time: what is more than the servers take is compiled by the client, and a server takes one more than it has cores.
 const FILES: usize = 12;
-const AT_A_TIME: usize = 4;
+const AT_A_TIME: usize = 2;
 const SERVERS: u64 = 2;
 
 /// A scheduler and servers, which end with the test.
@@ -88,7 +88,7 @@ fn wait_for_servers(client: &Server<'_>) {
     }
 }
 
-/// Every file by `run`, four at a time.
+/// Every file by `run`, some at a time.
 fn all(run: impl Fn(usize) + Sync) {
     let run = &run;
     std::thread::scope(|scope| {
