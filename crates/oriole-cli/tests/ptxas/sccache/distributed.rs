@@ -125,12 +125,15 @@ fn servers_of_sccache_make_the_same_cubins() {
     for number in 0..FILES {
         let [input, alone] = [format!("k{number}.ptx"), format!("k{number}.alone")];
         assert!(folder.run(&["-arch=sm_90", "-m64", &input, "-o", &alone]).status.success());
-        let [alone, first, second] =
-            ["alone", "first", "second"].map(|end| std::fs::read(folder.path(&format!("k{number}.{end}"))).expect("a cubin"));
+        let [alone, first, second] = ["alone", "first", "second"]
+            .map(|end| std::fs::read(folder.path(&format!("k{number}.{end}"))).expect("a cubin"));
         assert!(alone == first && alone == second, "{input}");
     }
     // What is wrong with a file is said as it is said here.
-    let [far, near] = [client.call(&[ptxas, "-arch=sm_90", "bad.ptx", "-o", "bad"]), folder.run(&["-arch=sm_90", "bad.ptx", "-o", "bad"])];
+    let [far, near] = [
+        client.call(&[ptxas, "-arch=sm_90", "bad.ptx", "-o", "bad"]),
+        folder.run(&["-arch=sm_90", "bad.ptx", "-o", "bad"]),
+    ];
     assert_eq!(far.status.code(), near.status.code());
     let said = String::from_utf8_lossy(&far.stderr).into_owned();
     assert!(said.contains(&*String::from_utf8_lossy(&near.stderr)), "{said}");
