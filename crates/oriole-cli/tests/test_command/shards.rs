@@ -25,7 +25,11 @@ fn bench() -> Bench {
     ];
     let second = [
         launch("is nobody", "hello", "entry = 'nobody'\nprints = ''"),
-        launch("never ends", "endless", "entry = 'endless'\nmax_instructions = 1000\nargs = [{ scratch = 'u32[1]' }]\nstrict = true"),
+        launch(
+            "never ends",
+            "endless",
+            "entry = 'endless'\nmax_instructions = 1000\nargs = [{ scratch = 'u32[1]' }]\nstrict = true",
+        ),
         saxpy("is wrong in both", 1e-7),
     ];
     let programs = "saxpy = 'saxpy.ptx'\nhello = 'hello.ptx'\nendless = 'endless.ptx'";
