@@ -2,6 +2,7 @@
 
 use crate::compression::Compression;
 use crate::error::{FatbinError, Reason};
+use crate::extent::without_padding;
 use oriole_cubin::{Suffix, Target};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -189,6 +190,11 @@ impl<'a> Entry<'a> {
         self.stored.len()
     }
 
+    /// Bytes of the image when it is unpacked, as the entry says; with what pads it, if it is not packed.
+    pub fn unpacked_size(&self) -> u64 {
+        self.unpacked_size
+    }
+
     /// The image: a cubin, or the text of PTX without the zeros that end it.
     ///
     /// # Errors
@@ -200,7 +206,11 @@ impl<'a> Entry<'a> {
         }
         let unpacked = self.compression().unpack(self.stored, self.unpacked_size);
         let unpacked = unpacked.map_err(|reason| FatbinError::new(image_at, reason))?;
-        Ok(if self.kind == Kind::Ptx { without_zeros(unpacked) } else { unpacked })
+        Ok(match (self.kind, unpacked) {
+            (Kind::Ptx, text) => without_zeros(text),
+            (Kind::Cubin, Cow::Borrowed(padded)) => Cow::Borrowed(without_padding(padded)),
+            (_, image) => image,
+        })
     }
 
     /// The compiler's options, of PTX and LTO code.

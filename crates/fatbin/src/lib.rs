@@ -10,6 +10,7 @@ mod compression;
 mod container;
 mod entry;
 mod error;
+mod extent;
 mod module;
 mod names;
 mod replace;
