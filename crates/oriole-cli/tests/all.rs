@@ -2,6 +2,7 @@
 
 mod assembly;
 mod batch;
+mod binaries;
 mod broken_words;
 mod cache;
 mod check;

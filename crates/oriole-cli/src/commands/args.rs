@@ -4,7 +4,9 @@ use super::batch_args::{
     BatchArgs, CacheArgs, CacheCommandArgs, CompletionsArgs, GlobalArgs, ManArgs, TargetsArgs, parse_bytes,
 };
 use super::disasm_lines::LinesOf;
+use super::fatbin::FatbinArgs;
 use super::fuzz_args::FuzzArgs;
+use super::images::ImageArgs;
 use super::merge::{self, MergeArgs};
 use super::ptxas::Words;
 use super::run_args::RunArgs;
@@ -81,6 +83,12 @@ pub(crate) enum Command {
                       --explain-schedule=0xd0 for why it stands there."
     )]
     Schedule(ScheduleArgs),
+    /// List, take out or compile anew the images of a fatbinary, or of a host executable, library, object or archive.
+    #[command(
+        after_help = "Examples:\n  oriole fatbin libkernels.so\n  oriole fatbin libkernels.so --extract images\n  \
+                            oriole fatbin a.out -o ours --arch sm_90"
+    )]
+    Fatbin(FatbinArgs),
     /// Test the compiler, the interpreter and the simulator by each other on random kernels.
     #[command(after_help = "Example:\n  oriole fuzz --count 1000 --seed 7 --arch sm_90 --ptxas /opt/cuda/bin/ptxas")]
     Fuzz(FuzzArgs),
@@ -139,7 +147,7 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
-    /// PTX, or LLVM assembly or bitcode; `-` for standard input; several with --out-dir.
+    /// PTX, a file that holds PTX, or LLVM assembly or bitcode; `-` for standard input; several with --out-dir.
     #[arg(required_unless_present = "knob")]
     pub(crate) input: Vec<PathBuf>,
     /// Cubin to write, or `-` for standard output.
@@ -151,6 +159,9 @@ pub(crate) struct CompileArgs {
     /// Where results are kept.
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
+    /// Which PTX.
+    #[command(flatten)]
+    pub(crate) image: ImageArgs,
     /// What to make of the module.
     #[command(flatten)]
     pub(crate) code: CodeArgs,
@@ -399,14 +410,24 @@ pub(crate) struct DiffArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DisasmArgs {
-    /// Cubin, or a text of hexadecimal words with --hex; `-` for standard input.
+    /// Cubin, a file that holds some, or a text of hexadecimal words with --hex; `-` for standard input.
     pub(crate) input: PathBuf,
     /// The input is text: lines of HEX128 [ADDRESS].
     #[arg(long)]
     pub(crate) hex: bool,
-    /// Target of the words; needed with --hex.
-    #[arg(long, requires = "hex")]
+    /// Target of the words with --hex; of a file with several images the chip for which they are picked as a driver does. PTX is
+    /// compiled for it.
+    #[arg(long)]
     pub(crate) arch: Option<String>,
+    /// Which image.
+    #[command(flatten)]
+    pub(crate) image: ImageArgs,
+    /// List the images of the file, as `oriole fatbin` does.
+    #[arg(long, conflicts_with_all = ["hex", "arch", "image", "entry", "control", "lines", "json", "all", "extract"])]
+    pub(crate) list: bool,
+    /// Write the images of the file into this folder, as `oriole fatbin` does.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["hex", "arch", "entry", "control", "lines", "json", "all"])]
+    pub(crate) extract: Option<PathBuf>,
     /// Show only these functions.
     #[arg(long, value_name = "NAME", conflicts_with = "hex")]
     pub(crate) entry: Vec<String>,
@@ -453,9 +474,15 @@ pub(crate) struct AsmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Cubins, whoever made them; `-` for standard input.
+    /// Cubins, whoever made them, or files that hold some; `-` for standard input.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
+    /// Of files with several images check those that a driver takes for this chip; all cubins by default.
+    #[arg(long)]
+    pub(crate) arch: Option<String>,
+    /// Which image.
+    #[command(flatten)]
+    pub(crate) image: ImageArgs,
     /// Check only these functions, and what they call.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Vec<String>,

@@ -2,26 +2,37 @@
 
 use super::args::CheckArgs;
 use super::failure::Failure;
-use super::files;
+use super::images::{self, Taken, Wanted, Wish};
+use super::{compile, files};
 use oriole_check::{Finding, Missing, Place, Report, check};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Check cubins, and print what is found. Findings are a failure, and so is a file that cannot be read; the others are checked all
 /// the same.
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let (mut findings, mut unread, mut out) = (0, Vec::new(), String::new());
     for input in &args.inputs {
-        match checked(input, args) {
-            Ok(report) => {
-                findings += report.findings.len();
-                out += &match args.json {
-                    true => format!("{}\n", as_json(input, &report)),
-                    false => as_text(input, &report),
-                };
+        let images = match taken(input, args) {
+            Ok(images) => images,
+            Err(Failure::Usage(message)) => return Err(Failure::Usage(message)),
+            Err(failure) => {
+                unread.push(failure.message().to_owned());
+                continue;
             }
-            Err(failure) => unread.push(failure.message().to_owned()),
+        };
+        for image in images {
+            match checked(image, args) {
+                Ok((name, report)) => {
+                    findings += report.findings.len();
+                    out += &match args.json {
+                        true => format!("{}\n", as_json(&name, &report)),
+                        false => as_text(&name, &report),
+                    };
+                }
+                Err(failure) => unread.push(failure.message().to_owned()),
+            }
         }
     }
     files::print(&out)?;
@@ -32,10 +43,24 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if unread.is_empty() { Ok(()) } else { Err(Failure::Rejected(unread.join("\n"))) }
 }
 
-fn checked(input: &Path, args: &CheckArgs) -> Result<Report, Failure> {
-    let bytes = files::read(input)?;
-    let cubin = files::cubin(input, &bytes)?;
-    check(&cubin, &args.entry).map_err(|error| Failure::file(input, error))
+/// The cubins of a file.
+fn taken(input: &Path, args: &CheckArgs) -> Result<Vec<Taken>, Failure> {
+    let wish = Wish {
+        path: input,
+        chip: args.arch.as_deref(),
+        chip_picks_only: true,
+        image: &args.image,
+        entries: &args.entry,
+        wanted: Wanted::Code,
+    };
+    images::taken(&wish, files::read(input)?)
+}
+
+fn checked(image: Taken, args: &CheckArgs) -> Result<(PathBuf, Report), Failure> {
+    let (path, bytes) = compile::cubin_of(image)?;
+    let cubin = files::cubin(&path, &bytes)?;
+    let report = check(&cubin, &args.entry).map_err(|error| Failure::file(&path, error))?;
+    Ok((path, report))
 }
 
 fn as_text(input: &Path, report: &Report) -> String {

@@ -6,6 +6,7 @@ use super::cache::{Cache, Sources};
 use super::diagnostics::{self, Record, Severity};
 use super::failure::{Failure, usage};
 use super::files::Outputs;
+use super::images::{self, Taken, Wanted, Wish};
 use super::{batch, cuda_source, files, nvptx, schedule};
 use crate::console;
 use crate::phase_index::{self, Index};
@@ -53,10 +54,10 @@ fn compile_one(args: &CompileArgs) -> Result<(), Failure> {
     files::keep_apart(nvptx::inputs(input, &args.code.ir), outputs.map(PathBuf::as_path))?;
     let form = args.pressure.as_deref().map(pressure_form).transpose()?;
     let cache = if needs_internals(args) { None } else { Cache::open(&args.cache)? };
-    let bytes = files::read(input)?;
-    let options = options_of(args, input)?;
-    refuse_what_cannot_act(args, Some(output), nvptx::is_llvm(input, &bytes))?;
-    let (product, compiled) = match made(args, input, &bytes, &options, cache.as_ref())? {
+    let (taken, options) = source(args, input)?;
+    let input = &taken.path;
+    refuse_what_cannot_act(args, Some(output), nvptx::is_llvm(input, &taken.bytes))?;
+    let (product, compiled) = match made(args, input, &taken.bytes, &options, cache.as_ref())? {
         Made::Found(product) => (product, None),
         Made::Compiled(product, compiled) => (product, Some(compiled)),
     };
@@ -93,6 +94,44 @@ fn compile_one(args: &CompileArgs) -> Result<(), Failure> {
     // The program ends here: the system takes all memory back at once.
     std::mem::forget(compiled);
     Ok(())
+}
+
+/// What of the file is compiled, and how. PTX for a linker becomes an object.
+pub(crate) fn source(args: &CompileArgs, input: &Path) -> Result<(Taken, CompileOptions), Failure> {
+    let wish = Wish {
+        path: input,
+        chip: args.code.arch.as_deref(),
+        chip_picks_only: false,
+        image: &args.image,
+        entries: &args.code.entry,
+        wanted: Wanted::Ptx,
+    };
+    let taken = images::one(&wish, files::read(input)?)?;
+    let mut options = options_of(args, &taken.path)?;
+    set(&mut options, &taken);
+    Ok((taken, options))
+}
+
+/// What an image says of how it is compiled.
+fn set(options: &mut CompileOptions, taken: &Taken) {
+    if let Some(image) = &taken.image {
+        options.target = image.target.or(options.target);
+        options.relocatable |= image.is_relocatable;
+    }
+}
+
+/// The cubin that has been taken, or that PTX which has been taken out of a file becomes; with its name.
+pub(crate) fn cubin_of(taken: Taken) -> Result<(PathBuf, Vec<u8>), Failure> {
+    if !taken.is_ptx_image() {
+        return Ok((taken.path, taken.bytes));
+    }
+    let code = CodeArgs::default();
+    let mut options = options(&taken.path, &code)?;
+    set(&mut options, &taken);
+    let compiled = compile_with(&taken.path, &taken.bytes, &code, &options)?;
+    let target = compiled.target.to_string();
+    console::say(format_args!("{}: PTX, compiled for {target}", taken.path.display()));
+    Ok((taken.path, compiled.cubin))
 }
 
 /// How a cubin came about.

@@ -2,26 +2,61 @@
 
 use super::args::DisasmArgs;
 use super::disasm_lines::Annotator;
-use super::failure::Failure;
-use super::{disasm_json, files};
+use super::failure::{Failure, usage};
+use super::images::{self, Wanted, Wish};
+use super::{compile, disasm_json, fatbin, files};
 use crate::commands::arch::parse_arch;
 use oriole_assembly::{control_text, read_functions};
 use oriole_cubin::LineKind;
 use oriole_isa::{Arch, decode};
 use std::fmt::Write;
+use std::path::Path;
 
 /// Show a cubin's code, or answer lines of hexadecimal words.
 pub(crate) fn run(args: &DisasmArgs) -> Result<(), Failure> {
     let bytes = files::read(&args.input)?;
-    let out = match (args.hex, args.all) {
-        (true, _) => hex_lines(args, &bytes)?,
-        (_, true) => {
-            files::is_elf(&args.input, &bytes)?;
-            oriole_assembly::disassemble(&bytes).map_err(|e| Failure::file(&args.input, e))?
-        }
-        _ => listing(args, &bytes)?,
+    if args.hex && args.image.image.is_some() {
+        return Err(usage("--image: words are no images"));
+    }
+    if args.list {
+        return fatbin::list(&args.input, &bytes, false);
+    }
+    if let Some(folder) = &args.extract {
+        return fatbin::extract(&args.input, &bytes, &args.image, folder);
+    }
+    files::print(&if args.hex { hex_lines(args, &bytes)? } else { code(args, bytes)? })
+}
+
+/// The code of the file, or of the images that are taken out of it.
+fn code(args: &DisasmArgs, bytes: Vec<u8>) -> Result<String, Failure> {
+    let wish = Wish {
+        path: &args.input,
+        chip: args.arch.as_deref(),
+        chip_picks_only: true,
+        image: &args.image,
+        entries: &args.entry,
+        wanted: Wanted::Code,
     };
-    files::print(&out)
+    let taken = images::taken(&wish, bytes)?;
+    if taken.len() > 1 && (args.all || args.json) {
+        return Err(images::several(&wish, &taken));
+    }
+    let is_one = taken.len() == 1;
+    let mut out = String::new();
+    for taken in taken {
+        let (path, cubin) = compile::cubin_of(taken)?;
+        if !is_one {
+            let _ = writeln!(out, "// {}", path.display());
+        }
+        out += &if args.all { whole(&path, &cubin)? } else { listing(args, &path, &cubin)? };
+    }
+    Ok(out)
+}
+
+/// A cubin as text with everything in it.
+fn whole(path: &Path, bytes: &[u8]) -> Result<String, Failure> {
+    files::is_elf(path, bytes)?;
+    oriole_assembly::disassemble(bytes).map_err(|error| Failure::file(path, error))
 }
 
 fn hex_lines(args: &DisasmArgs, bytes: &[u8]) -> Result<String, Failure> {
@@ -50,11 +85,11 @@ fn hex_line(line: &str, arch: Arch, control: bool) -> Result<String, String> {
 }
 
 /// The code of the functions: for people, or for programs.
-fn listing(args: &DisasmArgs, bytes: &[u8]) -> Result<String, Failure> {
-    let rejected = |error: &dyn std::fmt::Display| Failure::file(&args.input, error);
-    let cubin = files::cubin(&args.input, bytes)?;
+fn listing(args: &DisasmArgs, path: &Path, bytes: &[u8]) -> Result<String, Failure> {
+    let rejected = |error: &dyn std::fmt::Display| Failure::file(path, error);
+    let cubin = files::cubin(path, bytes)?;
     let functions = read_functions(&cubin, &args.entry).map_err(|error| rejected(&error))?;
-    let table = args.lines.map(|of| of.table(&args.input, &cubin)).transpose()?;
+    let table = args.lines.map(|of| of.table(path, &cubin)).transpose()?;
     if args.json {
         // Lines that were not asked for are a gift: a damaged table of them is no error.
         let lines = table.or_else(|| cubin.line_table(LineKind::Source).ok()).unwrap_or_default();

@@ -24,10 +24,12 @@ mod disasm_lines;
 mod elements;
 mod expect;
 mod failure;
+mod fatbin;
 mod files;
 mod fuzz;
 mod fuzz_args;
 mod gpu;
+mod images;
 mod interpret;
 mod isa;
 mod launch;
@@ -86,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Test(args) => test::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Schedule(args) => schedule::run(&args),
+        Command::Fatbin(args) => fatbin::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Ptx(args) => ptx::run(&args),
         Command::Ptxas(args) => return ptxas::run(args.words),

@@ -4,6 +4,7 @@ use super::args::{PtxArgs, PtxCommand};
 use super::diagnostics::Record;
 use super::failure::Failure;
 use super::files;
+use super::images::{self, ImageArgs, Taken, Wanted, Wish};
 use oriole_ptx::ast::Module;
 use oriole_ptx::diag::{Diagnostic, SourceMap};
 use std::path::{Path, PathBuf};
@@ -22,14 +23,22 @@ fn check(paths: &[PathBuf], arch: Option<&str>) -> Result<(), Failure> {
     }
     let mut report = String::new();
     for path in paths {
-        let bytes = files::read(path)?;
-        let text = text(path, &bytes)?;
-        if let Err(errors) = check_text(path, text, arch) {
-            report.push_str(&render(path, text, &errors));
-            report.push('\n');
+        for Taken { path, bytes, .. } in modules(path)? {
+            let text = text(&path, &bytes)?;
+            if let Err(errors) = check_text(&path, text, arch) {
+                report.push_str(&render(&path, text, &errors));
+                report.push('\n');
+            }
         }
     }
     if report.is_empty() { Ok(()) } else { Err(Failure::Rejected(report)) }
+}
+
+/// The PTX of a file.
+fn modules(path: &Path) -> Result<Vec<Taken>, Failure> {
+    let image = &ImageArgs::default();
+    let wish = Wish { path, chip: None, chip_picks_only: false, image, entries: &[], wanted: Wanted::Ptx };
+    images::taken(&wish, files::read(path)?)
 }
 
 fn check_text(path: &Path, text: &str, arch: Option<&str>) -> Result<(), Vec<Diagnostic>> {

@@ -5,6 +5,7 @@ use super::args::CodeArgs;
 use super::expect::Expectation;
 use super::failure::{Failure, rejected, stopped, usage};
 use super::files::Outputs;
+use super::images::{self, Taken, Wanted, Wish};
 use super::interpret::Source;
 use super::launch::{Given, Launched, check_types, say_what_runs};
 use super::run_args::{Engine, RunArgs};
@@ -25,7 +26,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let expectations: Vec<Expectation> =
         args.expect.iter().map(|text| Expectation::parse(text, &arguments)).collect::<Result<_, _>>()?;
     keep_files_apart(args, &arguments, &expectations)?;
-    let bytes = files::read(&args.input)?;
+    let taken = source(args)?;
+    let named = taken.image.as_ref().map(|image| RunArgs {
+        input: taken.path.clone(),
+        arch: image.target.map(|target| target.to_string()).or_else(|| args.arch.clone()),
+        ..args.clone()
+    });
+    let (args, bytes) = (named.as_ref().unwrap_or(args), taken.bytes);
     let given = Given { arguments, globals: globals(args)? };
     let start = Instant::now();
     let launched = if args.engine == Engine::Ptx {
@@ -45,6 +52,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let seconds = start.elapsed().as_secs_f64();
     conclude(args, launched, &expectations, seconds)
+}
+
+/// What of the file runs.
+fn source(args: &RunArgs) -> Result<Taken, Failure> {
+    let wish = Wish {
+        path: &args.input,
+        chip: args.arch.as_deref(),
+        chip_picks_only: false,
+        image: &args.image,
+        entries: std::slice::from_ref(&args.entry),
+        wanted: if args.engine == Engine::Ptx { Wanted::Ptx } else { Wanted::Code },
+    };
+    images::one(&wish, files::read(&args.input)?)
 }
 
 /// Options that would change nothing here are mistakes.

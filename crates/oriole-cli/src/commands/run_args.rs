@@ -1,6 +1,7 @@
 //! The grammar of `oriole run`.
 
 use super::batch_args::parse_bytes;
+use super::images::ImageArgs;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -50,14 +51,17 @@ impl Engine {
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunArgs {
-    /// PTX or cubin.
+    /// PTX, a cubin, or a file that holds some.
     pub(crate) input: PathBuf,
     /// Kernel to run.
     #[arg(long)]
     pub(crate) entry: String,
-    /// Target, such as sm_90; the file's by default.
+    /// Target, such as sm_90; the file's by default. Of a file with several images the chip for which one is picked as a driver does.
     #[arg(long)]
     pub(crate) arch: Option<String>,
+    /// Which image.
+    #[command(flatten)]
+    pub(crate) image: ImageArgs,
     /// Grid size in blocks: X[,Y[,Z]].
     #[arg(long, default_value = "1", value_parser = parse_dim3)]
     pub(crate) grid: [u32; 3],

@@ -1,5 +1,6 @@
 //! The words of `oriole schedule`.
 
+use super::images::ImageArgs;
 use super::schedule::{Form, What};
 use clap::Args;
 use std::path::PathBuf;
@@ -7,8 +8,14 @@ use std::path::PathBuf;
 /// Arguments of `oriole schedule`.
 #[derive(Debug, Args)]
 pub(crate) struct ScheduleArgs {
-    /// A cubin, of Oriole's or of another compiler's; `-` is standard input.
+    /// A cubin, of Oriole's or of another compiler's, or a file that holds some; `-` is standard input.
     pub(crate) input: PathBuf,
+    /// Of a file with several images the chip for which one is picked as a driver does.
+    #[arg(long)]
+    pub(crate) arch: Option<String>,
+    /// Which image.
+    #[command(flatten)]
+    pub(crate) image: ImageArgs,
     /// Functions; all if none is named.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Vec<String>,

@@ -108,10 +108,9 @@ impl Batch<'_> {
     }
 
     fn one(&self, job: &Job) -> Result<Done, Failure> {
-        let bytes = files::read(&job.input)?;
-        let mut options = compile::options_of(self.args, &job.input)?;
+        let (taken, mut options) = compile::source(self.args, &job.input)?;
         options.jobs = self.share.each;
-        let (product, cached) = match compile::made(self.args, &job.input, &bytes, &options, self.cache)? {
+        let (product, cached) = match compile::made(self.args, &taken.path, &taken.bytes, &options, self.cache)? {
             Made::Found(product) => (product, true),
             Made::Compiled(product, _) => (product, false),
         };

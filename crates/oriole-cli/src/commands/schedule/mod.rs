@@ -7,8 +7,9 @@ mod text;
 pub(super) use explain::What;
 
 use super::failure::{Failure, rejected, usage};
-use super::files;
+use super::images::{self, Wanted, Wish};
 use super::schedule_args::ScheduleArgs;
+use super::{compile, files};
 use clap::ValueEnum;
 use oriole_check::{BlockTimeline, Timeline, timeline};
 use oriole_cubin::Cubin;
@@ -46,8 +47,16 @@ impl Form {
 
 /// Show the timelines of a cubin.
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
-    let bytes = files::read(&args.input)?;
-    let timelines = of(&bytes, &args.entry).map_err(|error| Failure::file(&args.input, error))?;
+    let wish = Wish {
+        path: &args.input,
+        chip: args.arch.as_deref(),
+        chip_picks_only: true,
+        image: &args.image,
+        entries: &args.entry,
+        wanted: Wanted::Code,
+    };
+    let (path, cubin) = compile::cubin_of(images::one(&wish, files::read(&args.input)?)?)?;
+    let timelines = of(&cubin, &args.entry).map_err(|error| Failure::file(&path, error))?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let text = match (args.explain, &args.explain_schedule) {
         (None, Some(what)) => explain::explanation(&timelines, what, args.form.unwrap_or(Form::of(output)))?,
