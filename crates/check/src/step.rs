@@ -144,7 +144,7 @@ impl<'p> Machine<'p> {
         let (earlier, arch) = (&self.program.lines[event.line as usize].inst, self.program.arch);
         let cycles = cycles_between((earlier, event.slot, event.is_write), (later, touch.slot, writes), arch);
         let row = move || match (event.is_write, writes) {
-            (true, false) => latency::raw_row(earlier, event.slot, later, touch.slot),
+            (true, false) => latency::raw_row(earlier, event.slot, later, touch.slot, arch),
             (true, true) => latency::waw_row(earlier, event.slot, later, arch),
             (false, _) => latency::war_row(earlier, event.slot, later, arch),
         };

@@ -18,6 +18,10 @@ use std::path::Path;
 const TABLES: [&str; 3] = ["raw", "waw", "war"];
 const READ_AFTER_WRITE: usize = 0;
 
+/// A target that has no column of its own, with those whose longer number it has but for the rows of `chips.tsv`; of a write after a
+/// read, the number of the second.
+const WITHOUT_COLUMN: (&str, [&str; 2]) = ("sm_107", ["sm_100", "sm_120"]);
+
 /// The source of a published number (NAK's).
 const PUBLISHED: &str = "nak";
 
@@ -117,7 +121,8 @@ impl<'a> Distances<'a> {
     /// Reads what the texts say. The classes are those of rows and groups.
     pub(crate) fn new(texts: &'a Texts, groups: &[Group<'a>]) -> Result<Self, String> {
         let [raw, waw, war] = &texts.tables;
-        let mut rows = [rows(raw)?, rows(waw)?, rows(war)?];
+        let longer: fn(u8, u8) -> bool = |one, other| one > other;
+        let mut rows = [rows(raw, longer)?, rows(waw, longer)?, rows(war, |_, other| other == 0)?];
         for line in texts.chips.rows()? {
             of_chip(&line, &mut rows)?;
         }
@@ -273,7 +278,8 @@ fn or_else(cycles: Cycles, other: Cycles) -> Cycles {
     std::array::from_fn(|target| if cycles[target] == 0 { other[target] } else { cycles[target] })
 }
 
-fn rows(tsv: &Tsv) -> Result<Rows<'_>, String> {
+/// The rows of a table. The target [`WITHOUT_COLUMN`] has the first of its two others' numbers where `is_first` of both says so.
+fn rows(tsv: &Tsv, is_first: fn(u8, u8) -> bool) -> Result<Rows<'_>, String> {
     let lines = tsv.lines::<COLUMNS>()?;
     let (head, lines) = lines.split_first().ok_or_else(|| format!("{}: no column names", tsv.path))?;
     let mut columns = Vec::new();
@@ -297,11 +303,25 @@ fn rows(tsv: &Tsv) -> Result<Rows<'_>, String> {
                 (cycles[target], evidence[target]) = (number, source == PUBLISHED || is_well_mined(source));
             }
         }
+        fill_in(&mut cycles, &mut evidence, is_first)?;
         if rows.insert([file, first, second], (cycles, evidence)).is_some() {
             return Err(format!("{}: {file} {first} {second} twice", line.place));
         }
     }
     Ok(rows)
+}
+
+/// Fills in the target [`WITHOUT_COLUMN`].
+fn fill_in(cycles: &mut Cycles, evidence: &mut Evidence, is_first: fn(u8, u8) -> bool) -> Result<(), String> {
+    let place = |name: &str| {
+        let found = targets::NAMES.iter().position(|other| *other == name);
+        found.ok_or_else(|| format!("unknown target '{name}'"))
+    };
+    let (own, [one, other]) = WITHOUT_COLUMN;
+    let (own, one, other) = (place(own)?, place(one)?, place(other)?);
+    let taken = if is_first(cycles[one], cycles[other]) { one } else { other };
+    (cycles[own], evidence[own]) = (cycles[taken], evidence[taken]);
+    Ok(())
 }
 
 /// Whether a source is "AxB", A pairs at the distance of B seen, with enough of both.

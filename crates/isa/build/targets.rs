@@ -4,9 +4,9 @@
 pub(crate) type Targets = u32;
 
 /// The chips: those of one instruction set side by side, the oldest set first.
-pub(crate) const NAMES: [&str; 15] = [
+pub(crate) const NAMES: [&str; 16] = [
     "sm_50", "sm_61", "sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_88", "sm_90", "sm_100", "sm_103",
-    "sm_110", "sm_120", "sm_121",
+    "sm_110", "sm_107", "sm_120", "sm_121",
 ];
 
 /// Chips that share the instruction set which another one gives its name, with that one.
@@ -31,15 +31,15 @@ pub(crate) struct Format {
 /// 64-bit words whose scheduling bits come from a bundle's control word.
 const BUNDLED: Format = Format { targets: 0b11, guard: 16, control: 64, opcode_on_top: true, uniform: 6 };
 const VOLTA: Format =
-    Format { targets: 0b000_0011_1111_1100, guard: 12, control: 105, opcode_on_top: false, uniform: 6 };
-const BLACKWELL: Format = Format { targets: 0b111_1100_0000_0000, uniform: 8, ..VOLTA };
+    Format { targets: 0b0000_0011_1111_1100, guard: 12, control: 105, opcode_on_top: false, uniform: 6 };
+const BLACKWELL: Format = Format { targets: 0b1111_1100_0000_0000, uniform: 8, ..VOLTA };
 
 /// Every word format.
 pub(crate) const FORMATS: [Format; 3] = [BUNDLED, VOLTA, BLACKWELL];
 
 /// What a paragraph without a list of targets means in a file that has no `targets` line: Ampere to
 /// Hopper.
-pub(crate) const DEFAULT: Targets = 0b000_0011_1111_0000;
+pub(crate) const DEFAULT: Targets = 0b0000_0011_1111_0000;
 
 /// The places of the chips of the instruction set that `name` gives its name, or of the one chip of that name.
 fn places(name: &str) -> Result<std::ops::RangeInclusive<usize>, String> {

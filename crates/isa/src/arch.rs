@@ -37,6 +37,9 @@ pub enum Arch {
     Sm103,
     /// Blackwell of Jetson Thor, sm_101 before CUDA 13.0.
     Sm110,
+    /// A chip of the family of sm_100 that PTX 9.4 has added; nothing else is published of it. Integer arithmetic as on sm_120, tensor memory and floats
+    /// as on sm_103, no textures.
+    Sm107,
     /// Blackwell of the desktop.
     Sm120,
     /// Blackwell of DGX Spark: GB10.
@@ -86,7 +89,7 @@ impl WordFormat {
 
 impl Arch {
     /// Every chip, in the order of the enum.
-    pub const ALL: [Arch; 15] = [
+    pub const ALL: [Arch; 16] = [
         Arch::Sm50,
         Arch::Sm61,
         Arch::Sm70,
@@ -100,6 +103,7 @@ impl Arch {
         Arch::Sm100,
         Arch::Sm103,
         Arch::Sm110,
+        Arch::Sm107,
         Arch::Sm120,
         Arch::Sm121,
     ];
@@ -120,6 +124,7 @@ impl Arch {
             Arch::Sm100 => "sm_100",
             Arch::Sm103 => "sm_103",
             Arch::Sm110 => "sm_110",
+            Arch::Sm107 => "sm_107",
             Arch::Sm120 => "sm_120",
             Arch::Sm121 => "sm_121",
         }
@@ -173,7 +178,7 @@ impl fmt::Display for Arch {
 
 /// Compute capabilities and the chip that stands for each: itself from Turing on, before that one of its generation. The first of a
 /// chip gives it its name.
-const MEMBERS: [(u32, Arch); 21] = [
+const MEMBERS: [(u32, Arch); 22] = [
     (50, Arch::Sm50),
     (52, Arch::Sm50),
     (53, Arch::Sm50),
@@ -191,6 +196,7 @@ const MEMBERS: [(u32, Arch); 21] = [
     (90, Arch::Sm90),
     (100, Arch::Sm100),
     (103, Arch::Sm103),
+    (107, Arch::Sm107),
     (110, Arch::Sm110),
     (101, Arch::Sm110),
     (120, Arch::Sm120),

@@ -52,7 +52,7 @@ pub struct Classified<'a> {
 impl<'a> Classified<'a> {
     /// The classes of `inst`.
     pub fn new(inst: &'a Inst, arch: Arch) -> Self {
-        Classified { inst, arch, group: Group::of(inst), variable: is_variable(inst, arch) }
+        Classified { inst, arch, group: Group::on(inst, arch), variable: is_variable(inst, arch) }
     }
 
     /// The instruction.
@@ -267,10 +267,10 @@ pub struct Row {
 }
 
 /// The row of [`raw`].
-pub fn raw_row(producer: &Inst, def: Slot, consumer: &Inst, place: Slot) -> Row {
+pub fn raw_row(producer: &Inst, def: Slot, consumer: &Inst, place: Slot, arch: Arch) -> Row {
     let file = class::file_of(producer, def);
-    let first = class::producer(producer, Group::of(producer), def, file);
-    Row { file, first, second: class::reader(consumer, Group::of(consumer), place, file) }
+    let first = class::producer(producer, Group::on(producer, arch), def, file);
+    Row { file, first, second: class::reader(consumer, Group::on(consumer, arch), place, file) }
 }
 
 /// The row of [`waw`].

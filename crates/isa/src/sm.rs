@@ -360,6 +360,9 @@ const SM_100: SmDescription = SmDescription {
 /// As sm_100 with the warps and blocks of sm_120 (also the traits of architectures in NVIDIA's CCCL).
 const SM_110: SmDescription = SmDescription { max_warps: 48, max_ctas: 24, max_threads: 1536, ..SM_100 };
 
+/// As sm_110: ptxas 13.5.37 ignores `.minnctapersm` above 1536 threads and above 24 blocks. Its shared memory is not published: that of sm_100 (?).
+const SM_107: SmDescription = SM_110;
+
 const SM_120: SmDescription = SmDescription {
     constant_operands: false,
     unified_functions: true,
@@ -378,11 +381,11 @@ const SM_120: SmDescription = SmDescription {
 
 /// In the order of [`Arch::MODELLED`].
 static DESCRIPTIONS: [SmDescription; Arch::MODELLED.len()] =
-    [SM_75, SM_80, SM_86, SM_87, SM_89, SM_89, SM_90, SM_100, SM_100, SM_110, SM_120, SM_120];
+    [SM_75, SM_80, SM_86, SM_87, SM_89, SM_89, SM_90, SM_100, SM_100, SM_110, SM_107, SM_120, SM_120];
 
 impl Arch {
     /// The chips that code is made for and that the simulator runs: those whose multiprocessor and constant bank 0 are described here.
-    pub const MODELLED: [Arch; 12] = [
+    pub const MODELLED: [Arch; 13] = [
         Arch::Sm75,
         Arch::Sm80,
         Arch::Sm86,
@@ -393,6 +396,7 @@ impl Arch {
         Arch::Sm100,
         Arch::Sm103,
         Arch::Sm110,
+        Arch::Sm107,
         Arch::Sm120,
         Arch::Sm121,
     ];

@@ -24,13 +24,14 @@ const NARROW: [&str; 4] = ["F2I.TRUNC.NTZ R0, R2", "MUFU.RCP64H R1, R3", "MUFU.E
 fn scoreboards_of_siblings() {
     for text in DOUBLES {
         let variable = |arch| latency::is_variable(&parse(text, arch), arch);
-        assert!(![Arch::Sm90, Arch::Sm100].into_iter().any(variable), "{text}");
+        assert!(![Arch::Sm90, Arch::Sm100, Arch::Sm107].into_iter().any(variable), "{text}");
         let others = [Arch::Sm80, Arch::Sm86, Arch::Sm87, Arch::Sm89, Arch::Sm88];
         assert!(others.into_iter().chain([Arch::Sm103, Arch::Sm110, Arch::Sm120, Arch::Sm121]).all(variable), "{text}");
     }
     let product = "IMMA.16832.S8.S8 R0, R4.ROW, R8.COL, R0";
-    for arch in [Arch::Sm80, Arch::Sm90, Arch::Sm100, Arch::Sm103, Arch::Sm110, Arch::Sm120] {
-        assert_eq!(latency::is_variable(&parse(product, arch), arch), arch == Arch::Sm103, "{arch}");
+    for arch in [Arch::Sm80, Arch::Sm90, Arch::Sm100, Arch::Sm103, Arch::Sm110, Arch::Sm107, Arch::Sm120] {
+        let variable = [Arch::Sm103, Arch::Sm107].contains(&arch);
+        assert_eq!(latency::is_variable(&parse(product, arch), arch), variable, "{arch}");
     }
 }
 
@@ -55,6 +56,13 @@ fn paces_of_slow_units() {
         let product = if arch < Arch::Sm120 { 8 } else { 16 };
         assert_eq!(pace("HMMA.16816.F32 R0, R4, R8, R0", arch), Some((Unit::Fp64, product)), "{arch}");
     }
+    // ptxas 13.5.37 (docs/isa/latency.md, Pace).
+    let of_107 = |text| pace(text, Arch::Sm107);
+    assert!(DOUBLES.iter().all(|text| of_107(text) == Some((Unit::Fp64, 4))));
+    assert!(WIDE.iter().all(|text| of_107(text) == Some((Unit::Xu, 8))));
+    assert!(NARROW.iter().all(|text| of_107(text) == text.starts_with("MUFU").then_some((Unit::Xu, 4))));
+    assert_eq!(of_107("IMMA.16832.S8.S8 R0, R4.ROW, R8.COL, R0"), Some((Unit::Fp64, 64)));
+    assert_eq!(of_107("HMMA.16816.F32 R0, R4, R8, R0"), Some((Unit::Fp64, 8)));
     for arch in [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm87, Arch::Sm89, Arch::Sm88, Arch::Sm90, Arch::Sm100] {
         assert!(DOUBLES.iter().all(|text| pace(text, arch).is_none()), "{arch}");
         assert!(WIDE.iter().chain(&NARROW).all(|text| pace(text, arch) == Some((Unit::Xu, 8))), "{arch}");
@@ -76,6 +84,8 @@ fn limits_of_siblings() {
         (Arch::Sm100, (64, 32, 228)),
         (Arch::Sm103, (64, 32, 228)),
         (Arch::Sm110, (48, 24, 228)),
+        // Warps and blocks: what ptxas 13.5.37 takes of `.minnctapersm`; shared memory: assumed.
+        (Arch::Sm107, (48, 24, 228)),
         (Arch::Sm120, (48, 24, 100)),
         (Arch::Sm121, (48, 24, 100)),
     ];

@@ -279,7 +279,7 @@ fn no_number_is_below_the_mined_ones() {
             else {
                 continue;
             };
-            let key = key_of(&of_reads, &row[3], raw_row(first, def, second, use_));
+            let key = key_of(&of_reads, &row[3], raw_row(first, def, second, use_, arch));
             pool(&mut raws, key, raw(first, def, second, use_, arch), &row[4..6], row);
             compared += 1;
         }

@@ -67,7 +67,8 @@ fn binary_name(arch: Arch) -> String {
 
 /// As `binary_name`, for an opcode that not all members of the generation have.
 fn binary_name_for(opcode: Opcode, arch: Arch) -> String {
-    if opcode == Opcode::MUFU_X2 { "SM103a".to_owned() } else { binary_name(arch) }
+    let lacks = opcode == Opcode::MUFU_X2 && arch == Arch::Sm100;
+    if lacks { "SM103a".to_owned() } else { binary_name(arch) }
 }
 
 /// The text of each word; nothing for those that nvdisasm rejects. A `NOP` takes their place in further runs.

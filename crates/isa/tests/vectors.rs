@@ -8,8 +8,10 @@ use std::path::Path;
 use std::{env, fs};
 
 /// The targets that there are vectors of.
-const TARGETS: [&str; 12] =
-    ["sm_50", "sm_61", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a"];
+const TARGETS: [&str; 13] = [
+    "sm_50", "sm_61", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_107a",
+    "sm_120a",
+];
 
 /// The scheduling bits that the text does not show (`.reuse` is shown).
 fn control(arch: Arch) -> u128 {

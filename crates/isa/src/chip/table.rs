@@ -237,6 +237,9 @@ const THOR: Chip = Chip {
     ..B200
 };
 
+/// Of sm_107 nothing is published: B200 in all (?).
+const CHIP_107: Chip = B200;
+
 /// D: latencies 44, 360, 936. G: compute capability 12.0, integer additions at 128. W: sizes.
 const RTX5090: Chip = Chip {
     name: "GeForce RTX 5090",
@@ -277,6 +280,7 @@ pub(super) static CHIPS: [(Arch, Chip); Arch::MODELLED.len()] = [
     (Arch::Sm100, B200),
     (Arch::Sm103, B300),
     (Arch::Sm110, THOR),
+    (Arch::Sm107, CHIP_107),
     (Arch::Sm120, RTX5090),
     (Arch::Sm121, GB10),
 ];

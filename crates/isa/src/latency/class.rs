@@ -97,6 +97,18 @@ impl Group {
         }
     }
 
+    /// The same on a chip. sm_107 adds 32-bit integers in the half of the ALU that compares and selects, takes the extremes of three floats in the
+    /// other one, and moves uniform registers like other uniform arithmetic (ptxas 13.5.37's code; docs/isa/latency.md, sm_107).
+    pub(crate) fn on(inst: &Inst, arch: Arch) -> Group {
+        match inst.opcode {
+            _ if arch != Arch::Sm107 => Group::of(inst),
+            Opcode::IADD if !inst.get(Field::LONG) => Group::AluDual,
+            Opcode::FMNMX3 => Group::Alu,
+            Opcode::UMOV => Group::Uniform,
+            _ => Group::of(inst),
+        }
+    }
+
     fn classes(self) -> &'static Classes {
         &GROUPS[self as usize]
     }
