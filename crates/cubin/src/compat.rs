@@ -31,3 +31,5 @@ pub(crate) const INST_TCGEN05_MMA: u8 = 0x05;
 pub(crate) const ENABLE_OPPORTUNISTIC_FINALIZATION: u8 = 0x06;
 pub(crate) const MERCURY_ISA_VERSION: u8 = 0x07;
 pub(crate) const CAN_FASTPATH_FINALIZE: u8 = 0x0b;
+/// What ptxas 13.5 writes besides `MERCURY_ISA_VERSION`, and on sm_107 in its place; cuobjdump does not name it.
+pub(crate) const ISA_VERSION: u8 = 0x0d;

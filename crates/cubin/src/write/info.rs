@@ -118,6 +118,7 @@ fn push(
     match item {
         InfoItem::ApiVersion => records.push(Attribute::words(number::CUDA_API_VERSION, &[API_VERSION])),
         InfoItem::Flag(number) => records.push(Attribute::flag(number)),
+        InfoItem::Byte(number, value) => records.push(Attribute::byte(number, value)),
         InfoItem::Half(number, value) => records.push(Attribute::half(number, value)),
         InfoItem::Word(number, value) => records.push(Attribute::words(number, &[value])),
         InfoItem::ParamCbank if has_params => {
@@ -289,18 +290,25 @@ pub(super) fn compat(module: &ModuleSpec, fastpath: Fastpath) -> Result<Vec<u8>,
     let demands = demands.unwrap_or_default();
     let class = functions.filter(|function| is_of_class_2(function)).fold(demands.isa_class, |class, _| class.max(2));
     let products = if demands.integer_tensor_products { INTEGER_TENSOR_PRODUCTS } else { TENSOR_PRODUCTS };
-    let records = [
+    let mut records = vec![
         Attribute::byte(compat::ACCELERATOR_TARGET, u8::from(module.target.suffix == Suffix::Arch)),
         Attribute::byte(compat::ISA_CLASS, class),
-        Attribute::byte(compat::INST_TCGEN05_MMA, products),
-        Attribute::half(compat::MERCURY_ISA_VERSION, 0x101),
+    ];
+    records.extend(match module.target.sm {
+        107 => vec![Attribute::half(compat::ISA_VERSION, 0x103)],
+        _ => vec![
+            Attribute::byte(compat::INST_TCGEN05_MMA, products),
+            Attribute::half(compat::MERCURY_ISA_VERSION, 0x101),
+        ],
+    });
+    records.extend([
         Attribute::byte(compat::INST_TENSORMAP_V1, demands.tensor_maps),
         Attribute::byte(compat::ENABLE_OPPORTUNISTIC_FINALIZATION, 1),
         Attribute {
             number: compat::CAN_FASTPATH_FINALIZE,
             value: Value::Sized([u32::to_le_bytes(chips), [0; 4]].concat()),
         },
-    ];
+    ]);
     encode(&records, ".nv.compat")
 }
 

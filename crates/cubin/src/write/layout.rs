@@ -11,6 +11,8 @@ pub(super) enum InfoItem {
     ApiVersion,
     /// A flag that is always there on this target.
     Flag(u8),
+    /// A byte with a fixed value.
+    Byte(u8, u8),
     /// A half word with a fixed value.
     Half(u8, u16),
     /// A word with a fixed value.
@@ -99,7 +101,7 @@ impl Layout {
 }
 
 use InfoItem::{
-    ApiVersion, BlockShape, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, Instructions, MaxRegCount,
+    ApiVersion, BlockShape, Byte, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, Instructions, MaxRegCount,
     NumBarriers, ObjectBank, ParamCbank, ParamSize, Params, PoolUnits, Syscalls, TensorBlocks, TensorBook, Word,
 };
 
@@ -163,9 +165,9 @@ const HOPPER: Layout = Layout {
     ],
 };
 
-/// Blackwell's, of which the word of `SW_WAR` differs.
+/// Blackwell's, of which the word of `SW_WAR` and the version of the instruction set differ, and what comes last.
 macro_rules! blackwell {
-    ($workaround:expr) => {
+    ($workaround:expr, $isa:expr, $($last:expr),*) => {
         Layout {
             param_bases: [0x380; 2],
             reserved_section: Some(0x40),
@@ -179,7 +181,7 @@ macro_rules! blackwell {
                 MaxRegCount,
                 NumBarriers,
                 Externs,
-                Half(number::MERCURY_ISA_VERSION, 0x101),
+                Half(number::MERCURY_ISA_VERSION, $isa),
                 PoolUnits,
                 Instructions,
                 Syscalls,
@@ -191,14 +193,17 @@ macro_rules! blackwell {
                 Word(number::SW_WAR, $workaround),
                 ObjectBank(number::BINDLESS_TEXTURE_BANK, &[Texture, Sampler, Surface]),
                 ObjectBank(number::BINDLESS_SURFACE_BANK, &[Texture, Sampler, Surface]),
+                $($last),*
             ],
             ..HOPPER
         }
     };
 }
 
-const DATACENTER: Layout = blackwell!(8);
-const DESKTOP: Layout = blackwell!(0);
+const DATACENTER: Layout = blackwell!(8, 0x101,);
+const DESKTOP: Layout = blackwell!(0, 0x101,);
+/// With a record that ptxas 13.5.37 puts into each kernel of sm_107, and which its own tools do not name.
+const DATACENTER_107: Layout = blackwell!(0, 0x103, Byte(0x67, 0));
 
 static LAYOUTS: &[Layout] = &[
     Layout { sm: 75, ..TURING },
@@ -211,6 +216,7 @@ static LAYOUTS: &[Layout] = &[
     // Bit 0 is the chip itself, bit 3 the siblings.
     Layout { sm: 100, compat: Some(Fastpath { own: 1, all: 9 }), ..DATACENTER },
     Layout { sm: 103, ..DATACENTER },
+    Layout { sm: 107, ..DATACENTER_107 },
     // Behind the first 0x40 bytes `__nv_reservedSMEM_gb10b_war_var` of 0x80.
     Layout { sm: 110, reserved_section: Some(0xc0), ..DATACENTER },
     Layout { sm: 120, compat: Some(Fastpath { own: 0x50, all: 0x50 }), ..DESKTOP },
