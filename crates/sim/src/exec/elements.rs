@@ -1,8 +1,8 @@
-//! Integer arithmetic by elements of 32, 16 or 8 bits: `IMNMX`, `VIMNMX`, `VIMNMX3`, `VIADD`, `VIADDMNMX`.
+//! Integer arithmetic by elements of 32, 16 or 8 bits: `IMNMX`, `VIMNMX`, `VIMNMX3`, `VISET`, `VIADD`, `VIADDMNMX`.
 
 use super::host;
 use super::integer::no_predicate;
-use super::lanewise::{int2, sources};
+use super::lanewise::{int2, relates, sources};
 use crate::effect::{Compute, Unsupported};
 use crate::lanes::{by_lane, mask_where};
 use crate::operand::{Dst, PredSrc};
@@ -19,6 +19,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         Opcode::VIMNMX if no_predicate(inst).is_err() => minmax_telling_which(inst, Elements::of_vtype(inst))?,
         Opcode::VIMNMX => minmax(inst, Elements::of_vtype(inst))?,
         Opcode::VIMNMX3 => minmax3(inst),
+        Opcode::VISET => set(inst),
         Opcode::VIADD => add(inst),
         Opcode::VIADDMNMX => add_minmax(inst),
         _ => return Ok(None),
@@ -128,6 +129,18 @@ fn minmax(inst: &Inst, elements: Elements) -> Result<Compute, Unsupported> {
         };
         d.set(state, &by_lane(pick));
     }))
+}
+
+/// `VISET`: all bits of the elements where the comparison holds.
+fn set(inst: &Inst) -> Compute {
+    let elements = Elements::of_vtype(inst);
+    let (d, a, b, _) = sources(inst);
+    let (code, bias) = (inst.get(Field::CMP).code(), elements.bias());
+    host::compute(move |state: &mut State| {
+        let (a, b) = (a.int(state), b.int(state));
+        let holds = |a: u32, b: u32| u32::from(relates(code, a ^ bias, b ^ bias)).wrapping_neg();
+        d.set(state, &by_lane(|i| elements.map2(a[i], b[i], holds)));
+    })
 }
 
 /// `VIMNMX3`.

@@ -89,3 +89,36 @@ fn one_half_of_a_warp_lets_the_other_pass_its_mbarrier() {
     let words = Run { arch: Arch::Sm90, ..Run::default() }.words(&text);
     assert_eq!(words[..32], (0..32).collect::<Vec<u32>>());
 }
+
+/// A mbarrier of 32 arrivals, at which the warp arrives once for all its threads, and then with a count in a uniform register.
+#[test]
+fn a_warp_arrives_for_its_threads_on_sm_107() {
+    let text = "
+        UMOV UR6, 0x100
+        UMOV UR4, 0x1fffc0
+        UMOV UR5, 0x7fff0000
+        USYNCS.EXCH.64 URZ, [UR6], UR4
+        S2R R0, SR_TID.X
+        LDC.64 R2, c[0x0][0x380]
+        LDCU.64 UR8, c[0x0][0x358]
+        IMAD.WIDE.U32 R2, R0, 0x4, R2
+        UMOV UR7, 0x0
+        USYNCS.PHASECHK.TRANS64 UP0, [UR6], UR7
+        PLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x8
+        USYNCS.ARRIVE.TRANS64.ACT0 URZ, [UR6], UR7
+        USYNCS.PHASECHK.TRANS64.TRYWAIT UP1, [UR6], UR7
+        UMOV UR7, 0x20
+        USYNCS.ARRIVE.TRANS64.ART0 URZ, [UR6], UR7
+        UMOV UR7, 0x80000000
+        USYNCS.PHASECHK.TRANS64.TRYWAIT UP2, [UR6], UR7
+        PLOP3.LUT P1, PT, PT, PT, UP1, 0x80, 0x8
+        PLOP3.LUT P2, PT, PT, PT, UP2, 0x80, 0x8
+        SEL R1, RZ, 0x1, !P0
+        @P1 IADD3 R1, PT, PT, R1, 0x2, RZ
+        @P2 IADD3 R1, PT, PT, R1, 0x4, RZ
+        STG.E desc[UR8][R2.64], R1
+        EXIT";
+    let words = Run { arch: Arch::Sm107, ..Run::default() }.words(text);
+    // Not over before; over when the warp has arrived; the second phase too.
+    assert_eq!(words[..32], [6; 32]);
+}

@@ -11,6 +11,7 @@ mod ldgsts;
 mod remote;
 mod syncs;
 mod tensor;
+mod usyncs;
 
 use crate::effect::{Effect, Env, Found};
 use crate::state::State;
@@ -18,8 +19,9 @@ use oriole_isa::{Inst, Opcode};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Found<Effect> {
-    const PARTS: [fn(&Inst) -> Found<Effect>; 7] = [
+    const PARTS: [fn(&Inst) -> Found<Effect>; 8] = [
         syncs::compile,
+        usyncs::compile,
         early::compile,
         ldgsts::compile,
         remote::compile,

@@ -31,23 +31,23 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
 }
 
 /// The mbarrier at a shared address; byte 3 names the block in the cluster.
-fn load(env: &Env<'_>, address: u32, lane: usize) -> Result<Mbarrier, Halt> {
+pub(super) fn load(env: &Env<'_>, address: u32, lane: usize) -> Result<Mbarrier, Halt> {
     let [low, high, ..] = env.spaces.load(Place::cluster(address), 8, lane).map_err(|kind| Halt::fault(lane, kind))?;
     Ok(Mbarrier(u64::from(low) | u64::from(high) << 32))
 }
 
-fn store(env: &mut Env<'_>, address: u32, lane: usize, barrier: Mbarrier) -> Result<(), Halt> {
+pub(super) fn store(env: &mut Env<'_>, address: u32, lane: usize, barrier: Mbarrier) -> Result<(), Halt> {
     let words = [barrier.0 as u32, (barrier.0 >> 32) as u32, 0, 0];
     *env.signals += 1;
     env.spaces.store(Place::cluster(address), 8, lane, words).map_err(|kind| Halt::fault(lane, kind))
 }
 
-fn misuse(address: u32, lane: usize) -> impl Fn(String) -> Halt {
+pub(super) fn misuse(address: u32, lane: usize) -> impl Fn(String) -> Halt {
     move |what| Halt::fault(lane, FaultKind::Misuse(format!("the mbarrier at shared address {address:#x} {what}")))
 }
 
 /// Changes the mbarrier at a shared address for one lane as [`Mbarrier::change`] does; its bits before.
-fn change(
+pub(super) fn change(
     env: &mut Env<'_>,
     lane: usize,
     address: u32,
@@ -67,7 +67,7 @@ pub(super) fn complete(env: &mut Env<'_>, lane: usize, address: u32, bytes: u64)
 }
 
 /// The addresses of the mbarriers, and the report that the `lanes` access them.
-fn addresses(address: &Address, state: &State, env: &mut Env<'_>, kind: Access) -> [u32; WARP] {
+pub(super) fn addresses(address: &Address, state: &State, env: &mut Env<'_>, kind: Access) -> [u32; WARP] {
     let addresses = address.lanes(state).map(|address| address as u32);
     env.report(kind, 8, state.active, &addresses.map(Place::cluster));
     addresses
@@ -79,16 +79,7 @@ fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
     let (to, operand) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
     let leave = inst.get(Field::OPTOUT);
     let result = inst.get(Field::SYNCS_RESULT);
-    // Bytes to expect and arrivals, from the operand.
-    let counts: fn(u32) -> (i64, u32) = match inst.get(Field::SYNCS_COUNT) {
-        SyncsCount::A0T0 => |bytes| (i64::from(bytes), 1),
-        SyncsCount::A1T0 => |_| (0, 1),
-        SyncsCount::ART0 => |count| (0, count),
-        SyncsCount::A0T1 => |_| (1, 0),
-        SyncsCount::A0TR => |bytes| (i64::from(bytes), 0),
-        SyncsCount::A0TX => |bytes| (-i64::from(bytes), 0),
-        other => return Err(Unsupported(format!("way {other} of counting arrivals"))),
-    };
+    let counts = counts(inst)?;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let addresses = addresses(&address, state, env, Access::Atomic);
         let operands = operand.bits(state);
@@ -106,6 +97,19 @@ fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
         to.set_wide(state, &before);
         Ok(())
     }))
+}
+
+/// Bytes to expect and arrivals, from the operand.
+pub(super) fn counts(inst: &Inst) -> Result<fn(u32) -> (i64, u32), Unsupported> {
+    Ok(match inst.get(Field::SYNCS_COUNT) {
+        SyncsCount::A0T0 => |bytes| (i64::from(bytes), 1),
+        SyncsCount::A1T0 => |_| (0, 1),
+        SyncsCount::ART0 => |count| (0, count),
+        SyncsCount::A0T1 => |_| (1, 0),
+        SyncsCount::A0TR => |bytes| (i64::from(bytes), 0),
+        SyncsCount::A0TX => |bytes| (-i64::from(bytes), 0),
+        other => return Err(Unsupported(format!("way {other} of counting arrivals"))),
+    })
 }
 
 /// What `SYNCS.ARRIVE.TMASK` gives: the lanes that arrive at the same mbarrier in the low word, and the

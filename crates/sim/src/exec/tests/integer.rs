@@ -188,6 +188,32 @@ fn minima_and_maxima_of_words_and_halves() {
 }
 
 #[test]
+fn comparisons_that_give_all_ones() {
+    for seed in 0..20 {
+        let [a, b] = [words(seed), words(seed + 90)];
+        let warp = Warp::new(Arch::Sm107).with(0, a).with(1, b).run(
+            "VISET.BM.LT.S32 R4, R0, R1
+             VISET.BM.GE.U32 R5, R0, R1
+             VISET.BM.NE.S32 R6, R0, R0
+             VISET.BM.GT.S16x2 R7, R0, R1
+             VISET.BM.LE.U8x4 R8, R0, R1",
+        );
+        let ones = |holds: bool| if holds { u32::MAX } else { 0 };
+        for lane in 0..WARP {
+            let (x, y) = (a[lane], b[lane]);
+            assert_eq!(warp.r(4)[lane], ones((x as i32) < y as i32));
+            assert_eq!(warp.r(5)[lane], ones(x >= y));
+            assert_eq!(warp.r(6)[lane], 0);
+            let half = |at: u32| ones((x >> at) as i16 > (y >> at) as i16) & 0xffff;
+            assert_eq!(warp.r(7)[lane], half(0) | half(16) << 16);
+            let bytes = x.to_le_bytes().into_iter().zip(y.to_le_bytes());
+            let bytes: Vec<u8> = bytes.map(|(x, y)| ones(x <= y) as u8).collect();
+            assert_eq!(warp.r(8)[lane].to_le_bytes(), bytes[..]);
+        }
+    }
+}
+
+#[test]
 fn predicates_of_packed_minima_tell_where_the_first_was_taken() {
     for seed in 0..20 {
         // Few values, so that there are equal ones.

@@ -69,7 +69,7 @@ fn expected(name: &str, arch: Arch) -> Option<Lanes> {
             let (warps, blocks) = match arch {
                 Arch::Sm75 => (32, 16),
                 Arch::Sm86 | Arch::Sm87 => (48, 16),
-                Arch::Sm89 | Arch::Sm88 | Arch::Sm110 | Arch::Sm120 | Arch::Sm121 => (48, 24),
+                Arch::Sm89 | Arch::Sm88 | Arch::Sm110 | Arch::Sm107 | Arch::Sm120 | Arch::Sm121 => (48, 24),
                 _ => (64, 32),
             };
             same(32 + warps * 0x100 + blocks % 16 * 0x1_0000 + 108 * 0x10_0000 + blocks / 16 * 0x2000_0000)

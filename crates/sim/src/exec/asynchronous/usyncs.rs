@@ -1,0 +1,83 @@
+//! `USYNCS` of sm_107: what `SYNCS` does for each thread, once for the warp. The mbarrier's address and the operand are in a pair of
+//! uniform registers.
+
+use super::super::address::{Address, AddressWidth};
+use super::syncs::{addresses, change, counts, load, misuse, store};
+use crate::access::PhaseKind;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::{Mask, WARP};
+use crate::mbarrier::Mbarrier;
+use crate::operand::{Dst, Src};
+use crate::space::Place;
+use crate::state::State;
+use crate::threads::Wait;
+use oriole_device::Access;
+use oriole_isa::{Field, Inst, Opcode, Role, SyncsCctl, SyncsCount, SyncsOp};
+
+/// The effect of `inst` if it is of this family.
+pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
+    Ok(Some(match (inst.opcode, inst.get(Field::SYNCS_OP)) {
+        (Opcode::SYNCSU_WARP, SyncsOp::ARRIVE) => arrive(inst)?,
+        (Opcode::SYNCSU_WARP, SyncsOp::PHASECHK) => check_phase(inst)?,
+        (Opcode::SYNCSU_WARP, SyncsOp::CCTL) => invalidate(inst)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// The operand: the register after that of the address.
+fn operand(pair: &Src, state: &State) -> u32 {
+    (pair.wide_scalar(state) >> 32) as u32
+}
+
+/// `USYNCS.ARRIVE`: one arrival, or one for each active thread (`ACT0`).
+fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
+    let (address, pair) = (Address::of(inst, AddressWidth::Narrow)?, Src::of(inst, Role::UBase));
+    let (to, leave) = (Dst::of(inst, Role::D), inst.get(Field::OPTOUT));
+    let by_thread = inst.get(Field::SYNCS_COUNT) == SyncsCount::ACT0;
+    let counts = if by_thread { |_| (0, 0) } else { counts(inst)? };
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let lane = state.first_active();
+        let place = addresses(&address, state, env, Access::Atomic)[lane];
+        let (bytes, count) = match by_thread {
+            true => (0, state.active.count_ones()),
+            false => counts(operand(&pair, state)),
+        };
+        let before = change(env, lane, place, (bytes, count, leave), PhaseKind::Arrive)?;
+        to.set_wide(state, &[before.0; WARP]);
+        Ok(())
+    }))
+}
+
+/// `USYNCS.PHASECHK`: whether the phase is over whose bit is the operand's highest.
+fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
+    let (address, pair) = (Address::of(inst, AddressWidth::Narrow)?, Src::of(inst, Role::UBase));
+    let to = Dst::of(inst, Role::PD);
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let lane = state.first_active();
+        let place = addresses(&address, state, env, Access::Read)[lane];
+        let phase = operand(&pair, state) >> 31 != 0;
+        let is_over = load(env, place, lane)?.is_over(phase).map_err(misuse(place, lane))?;
+        if is_over {
+            env.report_phase(Place::cluster(place), phase, PhaseKind::Over);
+        } else if !env.is_last_try {
+            return Err(Halt::NotYet(Wait::Phase(place)));
+        }
+        to.set_mask(state, if is_over { Mask::MAX } else { 0 });
+        Ok(())
+    }))
+}
+
+/// `USYNCS.CCTL.IV`: an mbarrier that is invalidated is none afterwards; `WB` is cache control.
+fn invalidate(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let is_end = inst.get(Field::SYNCS_CCTL) == SyncsCctl::IV;
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        if is_end {
+            let lane = state.first_active();
+            let place = addresses(&address, state, env, Access::Write)[lane];
+            store(env, place, lane, Mbarrier(0))?;
+        }
+        Ok(())
+    }))
+}
