@@ -31,6 +31,7 @@ pub(crate) struct Said {
 struct ReportFields {
     module: Vec<String>,
     functions: Vec<[Vec<String>; 2]>,
+    names: Vec<String>,
 }
 
 /// What a kernel needs.
