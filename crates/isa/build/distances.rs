@@ -4,7 +4,7 @@
 //! Who schedules keeps the number of a pair. Who judges code that others scheduled holds a pair to it only where there is
 //! evidence: it was mined from many pairs ([`is_well_mined`]), or it is a published number. Of another pair the mined code
 //! had few or none, and nothing says that a shorter distance is wrong: there the shortest distance known from the same
-//! first class is asked for, for a reader of the same [`Operand`].
+//! first class is asked for, for a reader of the same [`Operand`]. Of two writes by one unit nothing is asked.
 
 use crate::emit::enumeration;
 use crate::latency::{Group, variant};
@@ -25,8 +25,10 @@ const WITHOUT_COLUMN: (&str, [&str; 2]) = ("sm_107", ["sm_100", "sm_120"]);
 /// The source of a published number (NAK's).
 const PUBLISHED: &str = "nak";
 
-/// A distance of a pair is well mined if there are this many pairs of its classes, and this many at the distance itself.
-const WELL_MINED: [u32; 2] = [50, 5];
+/// By table: a distance of a pair is well mined if there are this many pairs of its classes, and this many at the distance itself.
+/// Who reads a result waits for it, and ptxas issues as early as it may: any pair tells the distance. Two writes of one
+/// register, or a write behind a read, seldom stand as close as they may.
+const WELL_MINED: [[u32; 2]; 3] = [[1, 1], [50, 5], [50, 5]];
 
 /// The register files, in the order of `RegFile`.
 const FILES: [&str; 6] = ["R", "UR", "P", "UP", "B", "SB"];
@@ -122,7 +124,11 @@ impl<'a> Distances<'a> {
     pub(crate) fn new(texts: &'a Texts, groups: &[Group<'a>]) -> Result<Self, String> {
         let [raw, waw, war] = &texts.tables;
         let longer: fn(u8, u8) -> bool = |one, other| one > other;
-        let mut rows = [rows(raw, longer)?, rows(waw, longer)?, rows(war, |_, other| other == 0)?];
+        let mut rows = [
+            rows(raw, WELL_MINED[0], longer)?,
+            rows(waw, WELL_MINED[1], longer)?,
+            rows(war, WELL_MINED[2], |_, other| other == 0)?,
+        ];
         for line in texts.chips.rows()? {
             of_chip(&line, &mut rows)?;
         }
@@ -160,13 +166,23 @@ impl<'a> Distances<'a> {
 
     /// The cycles that a judge asks for between a class and each later one, from the `row` of the one who schedules, on one target.
     fn judged(&self, table: usize, file: &'a str, first: &'a str, row: &[u8], target: usize) -> Vec<u8> {
-        let own = |first: &'a str, second: &'a str| {
-            self.rows[table].get(&[file, first, second]).map(|(cycles, evidence)| (cycles[target], evidence[target]))
+        // As the cycles are found: by a row of the pair, or of the classes that the two are the same as.
+        let of = |second: &'a str| {
+            let alike = |second: &'a str| [second, self.base(table, 1, second)];
+            let firsts = [first, self.base(table, 0, first)];
+            let fixed = second.strip_suffix('!').map_or([second; 2], alike);
+            let seconds = alike(second).into_iter().chain(fixed);
+            let mut pairs = seconds.flat_map(|second| firsts.map(|first| [file, first, second]));
+            pairs.find_map(|pair| {
+                let (cycles, evidence) = self.rows[table].get(&pair)?;
+                (cycles[target] > 0).then_some((cycles[target], evidence[target]))
+            })
         };
-        let of = |second: &'a str| own(first, second).or_else(|| own(self.base(table, 0, first), second));
+        // Who writes after another write by the same unit is done after it too: the unit gives its results in order.
+        let is_in_order = |second: &'a str| TABLES[table] == "waw" && second == first;
         let mut least = BTreeMap::new();
         for second in &self.later {
-            if let Some((cycles @ 1.., _)) = of(second) {
+            if let Some((cycles, _)) = of(second) {
                 least
                     .entry(Operand::of(second))
                     .and_modify(|least: &mut u8| *least = cycles.min(*least))
@@ -175,6 +191,7 @@ impl<'a> Distances<'a> {
         }
         let has_evidence = |second: &'a str| of(second).is_some_and(|(_, evidence)| evidence);
         let judge = |(second, cycles): (&&'a str, &u8)| match least.get(&Operand::of(second)) {
+            _ if is_in_order(second) => 1,
             Some(least) if !has_evidence(second) => *cycles.min(least),
             _ => *cycles,
         };
@@ -279,7 +296,7 @@ fn or_else(cycles: Cycles, other: Cycles) -> Cycles {
 }
 
 /// The rows of a table. The target [`WITHOUT_COLUMN`] has the first of its two others' numbers where `is_first` of both says so.
-fn rows(tsv: &Tsv, is_first: fn(u8, u8) -> bool) -> Result<Rows<'_>, String> {
+fn rows(tsv: &Tsv, well_mined: [u32; 2], is_first: fn(u8, u8) -> bool) -> Result<Rows<'_>, String> {
     let lines = tsv.lines::<COLUMNS>()?;
     let (head, lines) = lines.split_first().ok_or_else(|| format!("{}: no column names", tsv.path))?;
     let mut columns = Vec::new();
@@ -300,7 +317,7 @@ fn rows(tsv: &Tsv, is_first: fn(u8, u8) -> bool) -> Result<Rows<'_>, String> {
                 cell => number(cell).ok_or_else(|| format!("{}: '{cell}' is no number of cycles", line.place))?,
             };
             for target in (0..targets::NAMES.len()).filter(|target| chips >> target & 1 == 1) {
-                (cycles[target], evidence[target]) = (number, source == PUBLISHED || is_well_mined(source));
+                (cycles[target], evidence[target]) = (number, source == PUBLISHED || is_well_mined(source, well_mined));
             }
         }
         fill_in(&mut cycles, &mut evidence, is_first)?;
@@ -325,9 +342,9 @@ fn fill_in(cycles: &mut Cycles, evidence: &mut Evidence, is_first: fn(u8, u8) ->
 }
 
 /// Whether a source is "AxB", A pairs at the distance of B seen, with enough of both.
-fn is_well_mined(source: &str) -> bool {
+fn is_well_mined(source: &str, well_mined: [u32; 2]) -> bool {
     let counts = source.split_once('x').and_then(|(at, of)| Some([of.parse().ok()?, at.parse().ok()?]));
-    counts.is_some_and(|counts: [u32; 2]| counts.iter().zip(WELL_MINED).all(|(count, least)| *count >= least))
+    counts.is_some_and(|counts: [u32; 2]| counts.iter().zip(well_mined).all(|(count, least)| *count >= least))
 }
 
 /// Puts the number of one chip, a row of `chips.tsv`, into its table.

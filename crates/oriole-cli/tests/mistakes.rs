@@ -181,7 +181,7 @@ const MISTAKES: &[Mistake] = &[
     Mistake {
         what: "a program of the host's for a cubin",
         status: 1,
-        says: "error: host: ELF machine 62 is not CUDA (190)\n",
+        says: "error: host: a host file that holds no device code\n",
         commands: &["disasm host", "disasm --all host", "check host", "run host --entry k zero:4"],
     },
     Mistake {

@@ -61,7 +61,7 @@ fn targets() {
     for row in &rows {
         let name = row["target"].as_str().expect("a name");
         assert!(table.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}: {table}");
-        let ptx = format!(".version 9.0\n.target {name}\n.address_size 64\n.visible .entry k() {{ ret; }}\n");
+        let ptx = format!(".version 9.4\n.target {name}\n.address_size 64\n.visible .entry k() {{ ret; }}\n");
         scratch.write("k.ptx", ptx);
         scratch.says(&format!("compile k.ptx -o k.cubin --arch {name}"), 0);
     }
