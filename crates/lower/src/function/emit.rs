@@ -1,6 +1,6 @@
 //! Emitting instructions: guards, source lines, legal operand forms, blocks.
 
-use crate::error::{Lowered, invalid};
+use crate::error::{Lowered, invalid, unsupported};
 use crate::function::operands::Wide;
 use crate::function::{FnLower, ops};
 use oriole_isa::{Effects, Kinds, Mods, Opcode, Role, Setting};
@@ -25,6 +25,10 @@ impl FnLower<'_, '_> {
 
     /// Emits a ready instruction, as [`Self::emit`] does.
     pub(crate) fn emit_inst(&mut self, mut inst: Inst) -> Lowered<InstId> {
+        if !self.has(inst.opcode) {
+            let what = format!("an instruction that needs `{}`, which this target does not have,", inst.opcode.name());
+            return Err(unsupported(self.span, what));
+        }
         self.legalise(&mut inst)?;
         if inst.guard().is_none() && self.needs_guard(&inst) {
             inst.set_guard(self.guard);

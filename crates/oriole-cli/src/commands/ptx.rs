@@ -5,6 +5,7 @@ use super::diagnostics::Record;
 use super::failure::Failure;
 use super::files;
 use super::images::{self, ImageArgs, Taken, Wanted, Wish};
+use crate::console;
 use oriole_ptx::ast::Module;
 use oriole_ptx::diag::{Diagnostic, SourceMap};
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ fn check_text(path: &Path, text: &str, arch: Option<&str>) -> Result<(), Vec<Dia
 /// Says that a module's `.version` is newer than those known here, if it is.
 pub(crate) fn warn_of_version(path: &Path, module: &Module) {
     if let Some(warning) = oriole_ptx::newer_version(module) {
-        eprintln!("warning: {}: {}", path.display(), warning.message);
+        console::say(format_args!("warning: {}: {}", path.display(), warning.message));
     }
 }
 

@@ -100,7 +100,10 @@ fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
 }
 
 /// Bytes to expect and arrivals, from the operand.
-pub(super) fn counts(inst: &Inst) -> Result<fn(u32) -> (i64, u32), Unsupported> {
+pub(super) type Counts = fn(u32) -> (i64, u32);
+
+/// How an instruction counts arrivals.
+pub(super) fn counts(inst: &Inst) -> Result<Counts, Unsupported> {
     Ok(match inst.get(Field::SYNCS_COUNT) {
         SyncsCount::A0T0 => |bytes| (i64::from(bytes), 1),
         SyncsCount::A1T0 => |_| (0, 1),
