@@ -3,7 +3,7 @@
 use crate::header::Header;
 
 /// The newest language that is read.
-const VERSION: &str = "9.0";
+const VERSION: &str = "9.5";
 
 /// What the body of a kernel may use without declaring it.
 const REGISTERS: &str = ".reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<64>; .reg .b64 %rd<32>; .reg .b128 %q<8>; \
