@@ -51,7 +51,7 @@ fn module(statement: &Statement, other: Option<&Statement>, target: &str) -> Str
     let results: BTreeSet<&String> = both().flat_map(|statement| &statement.results).collect();
     let registers: String = sources.union(&results).map(|register| declared(register.as_str())).collect();
     let mut text = format!(
-        ".version 9.0\n.target {target}\n.address_size 64\n.global .texref g_tex;\n.global .surfref g_surf;\n\
+        ".version 9.5\n.target {target}\n.address_size 64\n.global .texref g_tex;\n.global .surfref g_surf;\n\
          .shared .align 1024 .b8 g_shared[4096];\n\
          .visible .entry k(.param .b64 in) {{\n.reg .b64 %at, %low, %high;.reg .b32 %truth;{registers}\n\
          ld.param.b64 %at,[in];\n"
