@@ -1,6 +1,7 @@
 //! Who runs the kernels: the interpreter, our code, ptxas's code.
 
 use crate::kernel::{Kernel, Prepared};
+use crate::parse::version_of;
 use crate::table::VERSION;
 use oriole_codegen::CompileOptions;
 use oriole_cubin::{Cubin, Target};
@@ -48,8 +49,7 @@ pub fn header((major, minor): (u32, u32), target: Target, mode: Option<&str>) ->
 #[must_use]
 pub fn newest_version(ptxas: &Path) -> Option<(u32, u32)> {
     let listed = Command::new(ptxas).arg("--list-version").output().ok()?;
-    let version = |line: &str| line.trim().split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-    String::from_utf8_lossy(&listed.stdout).lines().filter_map(version).max()
+    String::from_utf8_lossy(&listed.stdout).lines().filter_map(|line| version_of(line.trim())).max()
 }
 
 /// Launches each kernel of a module.

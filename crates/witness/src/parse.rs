@@ -257,15 +257,16 @@ fn noted<'a>(mut values: impl Iterator<Item = &'a Value>, head: &Head) -> Result
 fn parse_needs(text: &str) -> Result<Needs, String> {
     let target = |name: &str| Target::from_name(name).ok_or_else(|| format!("no target `{name}`"));
     let (version, targets) = match text.split_once(' ') {
-        Some((version, targets)) => (parse_version(version)?, targets),
+        Some((version, targets)) => (version_of(version).ok_or_else(|| format!("`{version}` is no version"))?, targets),
         None => (VERSION, text),
     };
     Ok(Needs { version, targets: targets.split('|').map(target).collect::<Result<_, _>>()? })
 }
 
-fn parse_version(text: &str) -> Result<(u32, u32), String> {
-    let parts = text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-    parts.ok_or_else(|| format!("`{text}` is no version"))
+/// A version of PTX from its text.
+pub(crate) fn version_of(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// A word, or as many as stand behind it: `0*8`.

@@ -2,7 +2,7 @@
 
 use super::args::CheckArgs;
 use super::failure::Failure;
-use super::images::{self, Taken, Wanted, Wish};
+use super::images::{self, Taken, Wish};
 use super::{compile, files};
 use oriole_check::{Finding, Missing, Place, Report, check};
 use serde_json::{Value, json};
@@ -45,14 +45,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
 
 /// The cubins of a file.
 fn taken(input: &Path, args: &CheckArgs) -> Result<Vec<Taken>, Failure> {
-    let wish = Wish {
-        path: input,
-        chip: args.arch.as_deref(),
-        chip_picks_only: true,
-        image: &args.image,
-        entries: &args.entry,
-        wanted: Wanted::Code,
-    };
+    let wish = Wish::of_code(input, args.arch.as_deref(), &args.image, &args.entry);
     images::taken(&wish, files::read(input)?)
 }
 

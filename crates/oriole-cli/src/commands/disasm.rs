@@ -3,7 +3,7 @@
 use super::args::DisasmArgs;
 use super::disasm_lines::Annotator;
 use super::failure::{Failure, usage};
-use super::images::{self, Wanted, Wish};
+use super::images::{self, Wish};
 use super::{compile, disasm_json, fatbin, files};
 use crate::commands::arch::parse_arch;
 use oriole_assembly::{control_text, read_functions};
@@ -29,14 +29,7 @@ pub(crate) fn run(args: &DisasmArgs) -> Result<(), Failure> {
 
 /// The code of the file, or of the images that are taken out of it.
 fn code(args: &DisasmArgs, bytes: Vec<u8>) -> Result<String, Failure> {
-    let wish = Wish {
-        path: &args.input,
-        chip: args.arch.as_deref(),
-        chip_picks_only: true,
-        image: &args.image,
-        entries: &args.entry,
-        wanted: Wanted::Code,
-    };
+    let wish = Wish::of_code(&args.input, args.arch.as_deref(), &args.image, &args.entry);
     let taken = images::taken(&wish, bytes)?;
     if taken.len() > 1 && (args.all || args.json) {
         return Err(images::several(&wish, &taken));

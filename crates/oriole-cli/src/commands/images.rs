@@ -44,6 +44,13 @@ pub(crate) struct Wish<'a> {
     pub(crate) wanted: Wanted,
 }
 
+impl<'a> Wish<'a> {
+    /// What a command takes that looks at finished code: a chip does nothing but pick there.
+    pub(crate) fn of_code(path: &'a Path, chip: Option<&'a str>, image: &'a ImageArgs, entries: &'a [String]) -> Self {
+        Wish { path, chip, chip_picks_only: true, image, entries, wanted: Wanted::Code }
+    }
+}
+
 /// A file, or what has been taken out of one.
 pub(crate) struct Taken {
     /// What messages call it: the file, or `FILE:IMAGE`.

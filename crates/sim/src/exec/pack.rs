@@ -208,6 +208,7 @@ fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
     if part >= u32::BITS {
         return Err(Unsupported(format!("part {} of F2FP", inst.get(Field::PART_B))));
     }
+    let two_of = move |b: u32| [b >> part >> unpacked, b >> part].map(|bits| bits & ((1 << unpacked) - 1));
     Ok(match inst.get(Field::PACK) {
         Pack::PACK_AB => single_sources(inst, move |a, b, c| {
             let [a, b] = each.apply_two(a, b, c);
@@ -228,7 +229,7 @@ fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
             let is_shared = !matches!(inst.get(Field::SCALES), Scales::H0 | Scales::H1);
             let (at, next) = (place_of_scales(inst), if is_shared { 0 } else { 8 });
             int3(inst, move |_, b, c| {
-                let [high, low] = [b >> part >> unpacked, b >> part].map(|bits| bits & ((1 << unpacked) - 1));
+                let [high, low] = two_of(b);
                 each.apply_scaled(high, c >> at >> next) << 16 | each.apply_scaled(low, c >> at)
             })
         }
@@ -237,7 +238,7 @@ fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
             c << (2 * packed) | a << packed | b
         }),
         Pack::UNPACK_B => int3(inst, move |_, b, _| {
-            let [high, low] = [b >> part >> unpacked, b >> part].map(|bits| bits & ((1 << unpacked) - 1));
+            let [high, low] = two_of(b);
             each.apply(high) << 16 | each.apply(low)
         }),
         Pack::UNPACK_B_MERGE_C => {

@@ -7,7 +7,7 @@ mod text;
 pub(super) use explain::What;
 
 use super::failure::{Failure, rejected, usage};
-use super::images::{self, Wanted, Wish};
+use super::images::{self, Wish};
 use super::schedule_args::ScheduleArgs;
 use super::{compile, files};
 use clap::ValueEnum;
@@ -47,14 +47,7 @@ impl Form {
 
 /// Show the timelines of a cubin.
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
-    let wish = Wish {
-        path: &args.input,
-        chip: args.arch.as_deref(),
-        chip_picks_only: true,
-        image: &args.image,
-        entries: &args.entry,
-        wanted: Wanted::Code,
-    };
+    let wish = Wish::of_code(&args.input, args.arch.as_deref(), &args.image, &args.entry);
     let (path, cubin) = compile::cubin_of(images::one(&wish, files::read(&args.input)?)?)?;
     let timelines = of(&cubin, &args.entry).map_err(|error| Failure::file(&path, error))?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
