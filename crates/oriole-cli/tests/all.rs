@@ -21,6 +21,7 @@ mod hopper;
 mod hostile;
 mod kernels;
 mod launch;
+mod launch_races;
 mod levels;
 mod limits;
 mod limits_of_chips;

@@ -36,6 +36,7 @@ mod instruction;
 #[cfg(test)]
 mod kernel_tests;
 mod lanes;
+mod look;
 mod machine;
 mod mbarrier;
 mod memcheck;
@@ -64,7 +65,7 @@ mod timing;
 mod warp;
 mod warp_values;
 
-pub use memcheck::{CheckReport, Checks, Finding, FindingKind, Site};
+pub use memcheck::{CheckReport, Checks, Finding, FindingKind, Site, StreamEvent, StreamPlace, Streams};
 pub use observer::{Spectator, Step};
 pub use simulator::{LoadError, Options, RunError, RunReport, Simulator};
 pub use stats::Statistics;

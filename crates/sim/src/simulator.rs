@@ -2,8 +2,9 @@
 
 use crate::block::{BlockFault, Entry, fill_bank0};
 use crate::constant::{BANKS, ConstantBanks};
+use crate::look::{Checking, Found, Look};
 use crate::machine::Machine;
-use crate::memcheck::{CheckReport, Checker, Checks, Subject, Variables};
+use crate::memcheck::{CheckReport, Checker, Checks, StreamPlace, Streams, Subject, Variables};
 use crate::observer::{Observer, Spectator, Watched};
 use crate::program::{BankSizes, Program};
 use crate::resources::{Resources, VARIABLES};
@@ -130,31 +131,6 @@ pub enum RunError {
     /// The kernel stopped.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
-}
-
-/// Who looks on during a launch.
-#[derive(Clone, Copy)]
-enum Look<'a> {
-    Nobody,
-    /// Checks of memory, with the parts of it that count as never written.
-    Checks(Checks, &'a [(u64, u64)]),
-    Spectator(&'a dyn Spectator),
-}
-
-impl<'a> Look<'a> {
-    fn checks(self) -> Option<(Checks, &'a [(u64, u64)])> {
-        match self {
-            Look::Checks(checks, undefined) => Some((checks, undefined)),
-            Look::Nobody | Look::Spectator(_) => None,
-        }
-    }
-
-    fn spectator(self) -> Option<&'a dyn Spectator> {
-        match self {
-            Look::Spectator(spectator) => Some(spectator),
-            Look::Nobody | Look::Checks(..) => None,
-        }
-    }
 }
 
 /// What a launch leaves besides memory.
@@ -299,7 +275,7 @@ impl Simulator {
 
     /// Runs `kernel` to its end.
     pub fn launch(&self, kernel: &str, launch: &Launch, memory: &mut Memory) -> Result<RunReport, RunError> {
-        self.run(kernel, launch, memory, Look::Nobody).1
+        self.run(kernel, launch, memory, Look::Nobody, &mut Found::default())
     }
 
     /// Runs `kernel` like [`Simulator::launch`] and shows what each of its own instructions leaves in registers.
@@ -310,7 +286,7 @@ impl Simulator {
         memory: &mut Memory,
         spectator: &dyn Spectator,
     ) -> Result<RunReport, RunError> {
-        self.run(kernel, launch, memory, Look::Spectator(spectator)).1
+        self.run(kernel, launch, memory, Look::Spectator(spectator), &mut Found::default())
     }
 
     /// Runs `kernel` like [`Simulator::launch`] and checks what it does to memory. Parts of memory (address, size)
@@ -323,7 +299,33 @@ impl Simulator {
         checks: Checks,
         undefined: &[(u64, u64)],
     ) -> (CheckReport, Result<RunReport, RunError>) {
-        self.run(kernel, launch, memory, Look::Checks(checks, undefined))
+        let mut found = Found::default();
+        let look = Look::Checks(Checking { checks, undefined, among: None });
+        let result = self.run(kernel, launch, memory, look, &mut found);
+        (found.report, result)
+    }
+
+    /// Runs `kernel` like [`Simulator::launch_checked`], as one of several launches that share `memory`. Races with those of them
+    /// that may run at the same time are found too.
+    #[allow(clippy::too_many_arguments, reason = "a launch, what is checked of it, and its place among others")]
+    pub fn launch_in_stream(
+        &self,
+        kernel: &str,
+        launch: &Launch,
+        memory: &mut Memory,
+        checks: Checks,
+        undefined: &[(u64, u64)],
+        streams: &mut Streams,
+        place: StreamPlace,
+    ) -> (CheckReport, Result<RunReport, RunError>) {
+        let unordered = streams.unordered(place);
+        let mut found = Found::default();
+        let look = Look::Checks(Checking { checks, undefined, among: Some((place, &unordered)) });
+        let result = self.run(kernel, launch, memory, look, &mut found);
+        if let Some(past) = found.past {
+            streams.add(past);
+        }
+        (found.report, result)
     }
 
     fn run(
@@ -332,19 +334,7 @@ impl Simulator {
         launch: &Launch,
         memory: &mut Memory,
         look: Look<'_>,
-    ) -> (CheckReport, Result<RunReport, RunError>) {
-        let mut found = CheckReport::default();
-        let result = self.run_until_fault(kernel, launch, memory, look, &mut found);
-        (found, result)
-    }
-
-    fn run_until_fault(
-        &self,
-        kernel: &str,
-        launch: &Launch,
-        memory: &mut Memory,
-        look: Look<'_>,
-        found: &mut CheckReport,
+        found: &mut Found,
     ) -> Result<RunReport, RunError> {
         let function = self.kernel(kernel)?;
         let cluster = self.cluster(function, launch)?;
@@ -365,8 +355,10 @@ impl Simulator {
         let taken = memory.quota().taken();
         let most_local = self.program.arch.sm().max_local_per_thread;
         let absolute_local = self.cubin.absolute_local_of(function).min(most_local);
-        let checker = look.checks().map(|(checks, undefined)| {
-            Checker::new(Subject {
+        let checking = look.checks();
+        let checker = checking.map(|Checking { checks, undefined, among }| {
+            let unordered = among.map(|(_, unordered)| unordered.clone()).unwrap_or_default();
+            let subject = Subject {
                 checks,
                 launch,
                 program: &self.program,
@@ -379,7 +371,8 @@ impl Simulator {
                 absolute_local,
                 undefined,
                 heap: heap.is_some().then_some((heap_base, Heap::DEFAULT_SIZE)),
-            })
+            };
+            Checker::new(subject, unordered)
         });
         let watched = look.spectator().map(|spectator| Watched { spectator, start: entry.pc });
         let checks = checker.as_ref().map(|checker| checker as &dyn Observer);
@@ -412,7 +405,10 @@ impl Simulator {
         let quota = machine.resources.memory.quota();
         quota.give_back(quota.taken().saturating_sub(taken));
         let deadline = machine.deadline;
-        *found = checker.map(Checker::finish).unwrap_or_default();
+        if let Some(checker) = checker {
+            let place = checking.and_then(|checking| checking.among).map(|(place, _)| (kernel, place));
+            *found = checker.finish(place);
+        }
         if let Some(fault) = outcome.fault {
             let fault = self.fault(kernel, function, launch, fault, outcome.printed);
             return Err(RunError::Fault(Box::new(fault)));

@@ -44,6 +44,11 @@ impl Clock {
         Clock { threads: vec![0; lanes], copies: vec![0; lanes], fenced: vec![0; lanes], foreign: None }
     }
 
+    /// What is known of a launch that has ended, which counts as one thread that has done one thing.
+    pub(super) fn of_an_end() -> Self {
+        Clock { threads: vec![1], ..Clock::default() }
+    }
+
     /// Learns all that `other` knows.
     pub(super) fn join(&mut self, other: &Clock) {
         let vectors =

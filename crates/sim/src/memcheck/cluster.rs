@@ -11,6 +11,7 @@ use super::places::Lies;
 use super::race::{Cell, Entry, Touch};
 use super::report::{Finding, FindingKind};
 use super::shadow::{LocalShadow, Written};
+use super::streams::thread_of;
 use super::subject::Subject;
 use super::sync::SyncShadow;
 use crate::access::{Access, PhaseKind, in_cluster};
@@ -177,6 +178,7 @@ impl ClusterShadow {
             Opcode::LDGDEPBAR => warp.commit(active),
             Opcode::DEPBAR => warp.copies_arrive(active, outstanding(inst)),
             Opcode::FENCE => warp.fence_proxies(),
+            Opcode::ACQBULK => global.races.wait_for_launches(warp),
             opcode if is_mbarrier(opcode) => {}
             _ => {
                 let is_atomic = |access: &&Access| access.kind == AccessKind::Atomic || is_strong(inst, access.space);
@@ -314,17 +316,19 @@ impl ClusterShadow {
                 };
                 let mut value = [0; 4];
                 subject.memory.read_into(4 * word, &mut value);
-                let Some(old) = global.races.touch(word, entry, u32::from_le_bytes(value), warp) else { continue };
-                findings.add(FindingKind::Race, entry.pc, old.pc, || {
-                    let other = usize::from(old.warp) * WARP + old.lanes.trailing_zeros() as usize % WARP;
-                    let per_block = self.warps_per_block * WARP;
-                    let block = subject.launch.block_of_cluster(old.cluster, (other / per_block) as u64);
-                    let block = subject.launch.block_at(block);
+                let Some(rival) = global.races.touch(word, entry, u32::from_le_bytes(value), warp) else { continue };
+                let old = rival.entry;
+                let kind = if rival.launch.is_some() { FindingKind::LaunchRace } else { FindingKind::Race };
+                findings.add(kind, entry.pc, old.pc, || {
+                    let of_this_launch = || {
+                        let (block, thread) = thread_of(subject.launch, &old);
+                        Some(site(old.pc, verb(old.kind), block, thread, subject))
+                    };
                     Finding {
-                        kind: FindingKind::Race,
+                        kind,
                         place: global_place(subject, 4 * word),
-                        earlier: Some(site(old.pc, verb(old.kind), block, (other % per_block) as u32, subject)),
-                        later: moment_site(moment, lane, verb(kind), subject),
+                        earlier: rival.launch.as_ref().map_or_else(of_this_launch, |launch| launch.site(&old)),
+                        later: moment_site(moment, lane, verb(access.kind), subject),
                         times: 0,
                     }
                 });

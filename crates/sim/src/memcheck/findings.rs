@@ -4,6 +4,7 @@ use super::report::{CheckReport, Finding, FindingKind, Site};
 use super::subject::Subject;
 use crate::lanes::WARP;
 use crate::observer::Moment;
+use crate::program::Program;
 use oriole_device::Access as AccessKind;
 use std::collections::BTreeMap;
 
@@ -51,15 +52,33 @@ pub(super) fn moment_site(moment: &Moment<'_>, lane: usize, access: &'static str
 
 /// An access as a report names it; `thread` is the linear number in its block.
 pub(super) fn site(pc: u64, access: &'static str, block: [u32; 3], thread: u32, subject: &Subject<'_>) -> Site {
-    let section = subject.program.section(pc);
-    Site {
-        pc: section.map_or(pc, |section| pc - section.base),
-        function: section.map(|section| section.name.clone()).unwrap_or_default(),
-        instruction: subject.program.text(pc),
-        access,
-        block,
-        thread: subject.launch.thread_at(thread),
-        source: None,
+    CodePlace::at(pc, subject.program).site(access, block, subject.launch.thread_at(thread))
+}
+
+/// An instruction as a report names it.
+#[derive(Clone, Debug)]
+pub(super) struct CodePlace {
+    /// Byte offset in the function.
+    pc: u64,
+    function: String,
+    instruction: String,
+}
+
+impl CodePlace {
+    /// The instruction at a code address.
+    pub(super) fn at(pc: u64, program: &Program) -> Self {
+        let section = program.section(pc);
+        CodePlace {
+            pc: section.map_or(pc, |section| pc - section.base),
+            function: section.map(|section| section.name.clone()).unwrap_or_default(),
+            instruction: program.text(pc),
+        }
+    }
+
+    /// An access by it.
+    pub(super) fn site(self, access: &'static str, block: [u32; 3], thread: [u32; 3]) -> Site {
+        let CodePlace { pc, function, instruction } = self;
+        Site { pc, function, instruction, access, block, thread, launch: None, source: None }
     }
 }
 

@@ -6,6 +6,7 @@ use super::heap::{HeapBlock, HeapBlocks};
 use super::places::Lies;
 use super::report::{Finding, FindingKind};
 use super::shadow::Undefined;
+use super::streams::Unordered;
 use super::subject::Subject;
 use crate::access::{Access, HeapEvent};
 use crate::lanes::lanes_of;
@@ -23,9 +24,9 @@ pub(super) struct GlobalShadow {
 }
 
 impl GlobalShadow {
-    /// Global memory in which these parts, address and size, have no contents.
-    pub(super) fn new(undefined: &[(u64, u64)]) -> Self {
-        let mut shadow = GlobalShadow::default();
+    /// Global memory in which these parts, address and size, have no contents, and which launches touch that may run at the same time.
+    pub(super) fn new(undefined: &[(u64, u64)], unordered: Unordered) -> Self {
+        let mut shadow = GlobalShadow { races: GlobalRaces::new(unordered), ..GlobalShadow::default() };
         for &(base, size) in undefined {
             shadow.undefined.add(base, size);
         }

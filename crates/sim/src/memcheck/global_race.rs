@@ -1,10 +1,11 @@
-//! Races in global memory: between threads, blocks and clusters of one launch.
+//! Races in global memory: between threads, blocks and clusters of one launch, and with launches that may run at the same time.
 //!
 //! Of each word the last write and the last reads are known, so that a race with an earlier read may be missed, and none is
 //! made up.
 
 use super::clock::{Clock, Foreign, Time, WarpClock, join_foreign};
 use super::race::spread;
+use super::streams::{PastLaunch, Unordered};
 use crate::lanes::{Mask, WARP};
 use oriole_device::Access as AccessKind;
 use smallvec::SmallVec;
@@ -35,9 +36,17 @@ pub(super) struct GlobalEntry {
     pub(super) pc: u64,
 }
 
+/// An access that another races with.
+pub(super) struct Rival {
+    /// The access.
+    pub(super) entry: GlobalEntry,
+    /// The launch that made it, if it is another.
+    pub(super) launch: Option<Arc<PastLaunch>>,
+}
+
 /// What is known of one word.
 #[derive(Clone, Debug, Default)]
-struct Cell {
+pub(super) struct Cell {
     /// Writes and atomics; one that others have written parts of since has the rest.
     writes: SmallVec<[GlobalEntry; 1]>,
     reads: SmallVec<[GlobalEntry; KEPT_READS]>,
@@ -51,16 +60,53 @@ pub(super) struct GlobalRaces {
     cells: HashMap<u64, Cell>,
     /// What atomics have handed on at an address.
     handed_on: HashMap<u64, Arc<Foreign>>,
+    /// Launches that may run at the same time.
+    unordered: Unordered,
+    /// What a thread knows that has waited for the launches in front of its own.
+    waited: Arc<Foreign>,
+}
+
+/// The name of another launch among the clusters.
+fn as_cluster(launch: &PastLaunch) -> u64 {
+    u64::MAX - launch.number
 }
 
 impl GlobalRaces {
+    /// Nothing has been accessed but by launches that may run at the same time.
+    pub(super) fn new(unordered: Unordered) -> Self {
+        let own = unordered.launches[unordered.first_of_own..].iter();
+        let waited = Arc::new(own.map(|past| (as_cluster(past), Arc::new(Clock::of_an_end()))).collect());
+        GlobalRaces { unordered, waited, ..GlobalRaces::default() }
+    }
+
+    /// The accesses, by the number of the word.
+    pub(super) fn into_cells(self) -> HashMap<u64, Cell> {
+        self.cells
+    }
+
     /// Notes an access to the word with this number by one lane of the running strand of `warp`. Returns the earlier access that it
     /// races with. `value` is what the word holds after it.
-    pub(super) fn touch(&mut self, word: u64, new: GlobalEntry, value: u32, warp: &WarpClock) -> Option<GlobalEntry> {
+    pub(super) fn touch(&mut self, word: u64, new: GlobalEntry, value: u32, warp: &WarpClock) -> Option<Rival> {
         let cell = self.cells.entry(word).or_default();
-        let with = cell.race(&new, value, warp);
+        let is_same = |old: &GlobalEntry| (old.cluster, old.warp, old.time) == (new.cluster, new.warp, new.time);
+        let with = cell.race(&new, value, |old| is_same(old) || is_before(old, &new, warp));
         cell.note(new, value, warp);
-        with
+        let own = with.map(|entry| Rival { entry, launch: None });
+        own.or_else(|| {
+            let races = |past: &Arc<PastLaunch>| {
+                let has_ended = warp.strand().clock.knows_foreign(as_cluster(past), 0, 1);
+                let entry = past.cells.get(&word)?.race(&new, value, |_| has_ended)?;
+                Some(Rival { entry, launch: Some(past.clone()) })
+            };
+            self.unordered.launches.iter().find_map(races)
+        })
+    }
+
+    /// The running strand of `warp` waits for the launches in front of its own: `griddepcontrol.wait`.
+    pub(super) fn wait_for_launches(&self, warp: &mut WarpClock) {
+        if !self.waited.is_empty() {
+            warp.learn_foreign(&self.waited);
+        }
     }
 
     /// What was done to `bytes` bytes from `address` on is of the past: they have been given to someone else.
@@ -86,14 +132,19 @@ impl GlobalRaces {
 }
 
 impl Cell {
-    fn race(&self, new: &GlobalEntry, value: u32, warp: &WarpClock) -> Option<GlobalEntry> {
+    /// All accesses that are known.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &GlobalEntry> {
+        self.writes.iter().chain(&self.reads)
+    }
+
+    /// The earlier access that `new` races with, of those that are not before it.
+    fn race(&self, new: &GlobalEntry, value: u32, is_before: impl Fn(&GlobalEntry) -> bool) -> Option<GlobalEntry> {
         let conflicts = |old: &&GlobalEntry| {
-            let is_same = old.cluster == new.cluster && old.warp == new.warp && old.time == new.time;
             let shared = old.bytes & new.bytes;
             let writes_same = (old.kind, new.kind) == (AccessKind::Write, AccessKind::Write)
                 && (value ^ self.value) & spread(shared) == 0;
             let both_strong = old.is_strong && new.is_strong;
-            shared != 0 && !is_same && !both_strong && !writes_same && !is_before(old, new, warp)
+            shared != 0 && !both_strong && !writes_same && !is_before(old)
         };
         let mut writes = self.writes.iter();
         if new.kind == AccessKind::Read {

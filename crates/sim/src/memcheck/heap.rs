@@ -63,6 +63,7 @@ mod tests {
             access: "malloc",
             block: [0; 3],
             thread: [0; 3],
+            launch: None,
             source: None,
         };
         HeapBlock { size, is_freed: false, made: (0, site) }

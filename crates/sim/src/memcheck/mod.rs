@@ -16,15 +16,19 @@ mod places;
 mod race;
 mod report;
 mod shadow;
+mod streams;
 mod subject;
 mod sync;
 
 pub(crate) use places::Variables;
 pub use report::{CheckReport, Finding, FindingKind, Site};
+pub(crate) use streams::{PastLaunch, Unordered};
+pub use streams::{StreamEvent, StreamPlace, Streams};
 pub use subject::Checks;
 pub(crate) use subject::Subject;
 
 use crate::instruction::Action;
+use crate::look::Found;
 use crate::observer::{Moment, Observer, Waiting};
 use cluster::ClusterShadow;
 use findings::Findings;
@@ -46,21 +50,22 @@ struct Known {
 }
 
 impl<'a> Checker<'a> {
-    /// Nothing has run.
-    pub(crate) fn new(subject: Subject<'a>) -> Self {
+    /// Nothing has run but launches that may run at the same time.
+    pub(crate) fn new(subject: Subject<'a>, unordered: Unordered) -> Self {
         let undefined = if subject.checks.global_init { subject.undefined } else { &[] };
-        let global = GlobalShadow::new(undefined);
+        let global = GlobalShadow::new(undefined, unordered);
         let known = Known { clusters: HashMap::new(), global, findings: Findings::default() };
         Checker { subject, state: Mutex::new(known) }
     }
 
-    /// What has been found.
-    pub(crate) fn finish(self) -> CheckReport {
+    /// What has been found; and what the launch leaves for others to race with, if its kernel has a place among them.
+    pub(crate) fn finish(self, place: Option<(&str, StreamPlace)>) -> Found {
         let Known { global, mut findings, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if self.subject.checks.bounds {
             global.leaks(&mut findings);
         }
-        findings.finish()
+        let past = place.map(|(kernel, place)| PastLaunch::new(kernel, place, global.races, &self.subject));
+        Found { report: findings.finish(), past }
     }
 }
 

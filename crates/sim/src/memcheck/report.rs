@@ -8,6 +8,8 @@ use std::fmt;
 pub enum FindingKind {
     /// Two threads access the same memory without synchronisation, one of them writing.
     Race,
+    /// Two launches do that which may run at the same time.
+    LaunchRace,
     /// Bytes are read that nobody has written.
     Uninitialised,
     /// Shared memory outside of the variables there.
@@ -38,8 +40,13 @@ pub enum FindingKind {
 }
 
 /// Short name and what mends it.
-const NAMES: [(FindingKind, &str, &str); 14] = [
+const NAMES: [(FindingKind, &str, &str); 15] = [
     (FindingKind::Race, "race", "a barrier, or a fence and an atomic, between the two accesses"),
+    (
+        FindingKind::LaunchRace,
+        "launch-race",
+        "one stream, an event or the host between the launches, or griddepcontrol.wait before the later access",
+    ),
     (FindingKind::Uninitialised, "uninitialised", "a write before the read"),
     (FindingKind::OutsideVariable, "outside-variable", "an index below the variable's size"),
     (FindingKind::OutsideFrame, "outside-frame", "an index below the array's size"),
@@ -99,6 +106,8 @@ pub struct Site {
     pub block: [u32; 3],
     /// The thread.
     pub thread: [u32; 3],
+    /// The launch, if it is not the one that is checked: its number, kernel and stream.
+    pub launch: Option<String>,
     /// The source line, where it is known.
     pub source: Option<SourceLine>,
 }
@@ -137,8 +146,11 @@ impl fmt::Display for Site {
         let ([x, y, z], [i, j, k]) = (self.block, self.thread);
         let Site { access, function, pc, instruction, .. } = self;
         write!(f, "{access} by thread ({i},{j},{k}) of block ({x},{y},{z}) at {function}+{pc:#x}: {instruction}")?;
-        match &self.source {
-            Some(source) => write!(f, "  ({}:{})", source.file, source.line),
+        if let Some(source) = &self.source {
+            write!(f, "  ({}:{})", source.file, source.line)?;
+        }
+        match &self.launch {
+            Some(launch) => write!(f, "  ({launch})"),
             None => Ok(()),
         }
     }
