@@ -1,5 +1,8 @@
 //! Which GPU a cubin is for, and how the ELF header says so.
 
+use object::LittleEndian;
+use object::elf::FileHeader64;
+use object::read::elf::FileHeader;
 use oriole_isa::Arch;
 use std::fmt;
 
@@ -63,6 +66,13 @@ impl Target {
             (flags & 0xff, flags & OLD_ARCH_SPECIFIC != 0)
         };
         Target { sm, suffix: if specific { Suffix::Arch } else { Suffix::None } }
+    }
+
+    /// The target with its suffix as the header of a cubin tells it. Nothing where it does not: in the newer layout, and of what is no ELF file.
+    pub fn of_header(cubin: &[u8]) -> Option<Target> {
+        let header = FileHeader64::<LittleEndian>::parse(cubin).ok()?;
+        let (flags, abi_version) = (header.e_flags(LittleEndian), header.e_ident().abi_version);
+        (!is_new_layout(flags, abi_version)).then(|| Target::from_e_flags(flags, abi_version))
     }
 }
 

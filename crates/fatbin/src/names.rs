@@ -3,7 +3,7 @@
 use crate::container::{Container, Form};
 use crate::entry::{Entry, Kind};
 use crate::module::Module;
-use oriole_cubin::Suffix;
+use oriole_cubin::{Suffix, Target};
 use std::path::Path;
 
 /// An image with its name.
@@ -55,11 +55,17 @@ fn stems(text: &str) -> String {
     text.split_ascii_whitespace().map(stem).collect::<Vec<_>>().join("-")
 }
 
-/// `sm_90a.cubin`. Of a cubin cuobjdump does not say that it is for a family.
+/// `sm_90a.cubin`. Of a cubin cuobjdump does not say that it is for a family, nor that it is for one architecture where only the fatbinary does:
+/// nvlink 12.4 leaves that out of the cubin.
 fn ending(entry: &Entry<'_>) -> String {
     let (target, sm) = (entry.target, entry.target.sm);
+    let is_plain = || {
+        let cubin = entry.image().ok();
+        cubin.and_then(|cubin| Target::of_header(&cubin)).is_some_and(|own| own.suffix == Suffix::None)
+    };
     match (entry.kind, target.suffix) {
         (Kind::Cubin, Suffix::Family) => format!("sm_{sm}.cubin"),
+        (Kind::Cubin, Suffix::Arch) if is_plain() => format!("sm_{sm}.cubin"),
         (Kind::Cubin, _) => format!("{target}.cubin"),
         (Kind::Ptx, _) => format!("{target}.ptx"),
         (Kind::Lto, _) => format!("{target}.ltoir"),

@@ -1,4 +1,4 @@
-//! The files of `tests/data/fatbin`, which nvcc 13.0 and libnvfatbin 12.9 have made.
+//! The files of `tests/data/fatbin`, which nvcc 13.0, nvcc 12.4 and libnvfatbin 12.9 have made.
 
 use std::path::PathBuf;
 

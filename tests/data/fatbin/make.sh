@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# make.sh TOOLKIT PTXAS12 NVFATBIN12: makes the files of this folder again. TOOLKIT is the root of CUDA 13.0, PTXAS12 the ptxas of CUDA
-# 12.8, NVFATBIN12 libnvfatbin.so.12 of CUDA 12.9 (there is no `fatbinary` of CUDA 12 on the package index).
+# make.sh TOOLKIT PTXAS12 NVFATBIN12 TOOLKIT12: makes the files of this folder again. TOOLKIT is the root of CUDA 13.0, PTXAS12 the ptxas
+# of CUDA 12.8, NVFATBIN12 libnvfatbin.so.12 of CUDA 12.9, TOOLKIT12 the root of CUDA 12.4 (its nvcc, fatbinary and nvlink are in Debian's
+# nvidia-cuda-toolkit, its headers in nvidia-cuda-runtime-cu12 and nvidia-cuda-nvcc-cu12 of the package index).
 set -euo pipefail
 cd "$(dirname "$0")"
 nvcc=$1/bin/nvcc
@@ -31,4 +32,12 @@ for sm in 75 80 90a 100a 120; do
 done
 python3 cuda12.py "$3"
 rm ./*.ptx ./*.cubin
+nvcc12=$4/bin/nvcc
+specific=(-gencode arch=compute_80,code=sm_80 -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]')
+"$nvcc12" -dc dev.cu "${specific[@]}" -o dev.o
+"$nvcc12" -dc uses.cu "${specific[@]}" -o cuda12-uses.o
+"$nvcc12" -dlink dev.o cuda12-uses.o "${specific[@]}" -o cuda12-link.o
+ar rc cuda12-rdc.a dev.o cuda12-uses.o
+"$nvcc12" -c main.cu -gencode arch=compute_75,code=sm_75 -gencode arch=compute_90a,code=sm_90a -Xfatbin=-compress-all -o cuda12-main.o
+rm dev.o cuda12-uses.o
 python3 record.py "$1/bin/cuobjdump" > cuobjdump.txt
