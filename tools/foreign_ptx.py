@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 COMPARE = ["eq", "ne", "lt", "le", "gt", "ge"]
 ROUND = ["rn", "rz", "rm", "rp"]
+# What marks a statement that sm_75 does not have.
+SINCE_SM_80 = ["redux.", "bf16", "min.f16x2", "cvt.rn.f16x2.f32", "m16n8k16", "m16n8k32", "m8n8k4.row.col.f64"]
 
 
 class Function:
@@ -43,13 +45,16 @@ class Function:
         return "[%%ptr+%d]" % (16 * self.rng.randrange(32))
 
     def emit(self, text, guard=True):
+        if self.number < 80 and any(mark in text for mark in SINCE_SM_80):
+            return
         if guard and self.rng.random() < 0.2:
             text = "@%s%s %s" % (self.rng.choice(["", "!"]), self.pick("p"), text)
         self.lines.append(text)
 
     def statement(self):
         kinds = [integer] * 6 + [wide] * 3 + [single] * 3 + [double] * 2 + [half] * 3 + [predicate] * 4 + [memory] * 4
-        kinds += [shared] * 5 + [warp] * 4 + [special] * 2 + [convert] * 2 + [matrix] * 2 + [copy]
+        kinds += [shared] * 5 + [warp] * 4 + [special] * 2 + [convert] * 2 + [matrix] * 2
+        kinds += [copy] if self.number >= 80 else []
         kinds += [hopper] * 2 if self.number >= 90 else []
         kinds += [call] if self.callees else []
         self.rng.choice(kinds)(self)

@@ -236,10 +236,12 @@ fn step(adds: bool, line: &Line, state: &mut State, report: &mut impl FnMut(Stri
     }
 }
 
-/// The thread waits at the barrier, or is taken out of it.
+/// The thread waits at the barrier, or is taken out of it. Threads that have all left it by `BREAK` go on at its `BSYNC`, as ptxas's code has them
+/// behind `BRA.CONV`.
 fn leave(line: &Line, barrier: usize, state: &mut State, report: &mut impl FnMut(String)) {
     let held = state.held[barrier];
-    if held.may_lack() {
+    let waits_for_nobody = line.inst.opcode == Opcode::BSYNC && state.broken >> barrier & 1 != 0;
+    if held.may_lack() && !waits_for_nobody {
         let what = if held.holds() { "on some path" } else { "on any path" };
         report(format!("B{barrier} is not set {what} to here"));
     }
@@ -249,7 +251,11 @@ fn leave(line: &Line, barrier: usize, state: &mut State, report: &mut impl FnMut
             report(format!("waits at B{barrier} while B{other}, which was set after it, still holds the thread"));
         }
     }
-    state.leave(barrier, threads(line));
+    let threads = threads(line);
+    state.leave(barrier, threads);
+    if line.inst.opcode == Opcode::BREAK && !threads.are_some() {
+        state.broken |= 1 << barrier;
+    }
 }
 
 fn barrier_move(line: &Line, state: &mut State) {

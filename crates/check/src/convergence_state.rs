@@ -21,7 +21,8 @@ impl Threads {
         Threads([condition, Condition::ALWAYS])
     }
 
-    fn are_some(self) -> bool {
+    /// Not all.
+    pub(crate) fn are_some(self) -> bool {
         self != Threads::ALL
     }
 
@@ -94,6 +95,8 @@ pub(crate) struct State {
     pub(crate) inside: [u16; BARRIERS],
     /// The barriers that have been cleared and not been set since, a bit each.
     pub(crate) cleared: u16,
+    /// The barriers that all threads here have left by `BREAK`, and that have not been set since.
+    pub(crate) broken: u16,
     /// What registers and places on the stack hold, in order: values of barriers that were moved there.
     notes: Vec<(i64, Held)>,
     /// The registers that have one value in all threads of the warp.
@@ -107,6 +110,7 @@ impl Default for State {
             held: [Held::CALLERS; BARRIERS],
             inside: [0; BARRIERS],
             cleared: 0,
+            broken: 0,
             notes: Vec::new(),
             same: Same::NONE,
         }
@@ -160,6 +164,7 @@ impl State {
             self.inside[barrier] |= other.inside[barrier];
         }
         self.cleared &= other.cleared;
+        self.broken &= other.broken;
         self.same = self.same.and(other.same);
         let theirs = |place: i64| other.notes.iter().find(|(at, _)| *at == place).map(|(_, held)| *held);
         self.notes = before.notes.iter().filter_map(|(at, held)| Some((*at, held.join(theirs(*at)?)))).collect();
@@ -176,6 +181,7 @@ impl State {
     pub(crate) fn set(&mut self, barrier: usize, held: Held) {
         self.held[barrier] = held;
         self.cleared &= !(1 << barrier);
+        self.broken &= !(1 << barrier);
         self.inside[barrier] = 0;
         self.inside.iter_mut().for_each(|inside| *inside &= !(1 << barrier));
     }

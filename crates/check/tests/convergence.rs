@@ -82,6 +82,18 @@ fn who_leaves_a_region_takes_itself_out() {
     assert_eq!(found(&nothing), one(0x80, waits));
 }
 
+/// ptxas's code has a `BREAK` in front of the `BSYNC` of the same barrier, behind a `BRA.CONV` that whole warps take: who has left waits
+/// for nobody. A `BREAK` of some threads, or one on some path, is none.
+#[test]
+fn who_has_left_waits_for_nobody() {
+    let lines = |leave, between| [("BSSY B0, ->4", "1"), (between, "5"), (leave, "5"), ("BSYNC B0", "5"), EXIT];
+    assert_eq!(found(&lines("BREAK B0", "NOP")), []);
+    assert_eq!(found(&lines("BREAK B0", "@P0 BRA ->3")), one(0x30, "B0 is not set on some path to here"));
+    assert_eq!(found(&lines("@P0 BREAK B0", "NOP")), one(0x30, "B0 is not set on some path to here"));
+    let twice = [("BSSY B0, ->3", "1"), ("BREAK B0", "5"), ("BREAK B0", "5"), EXIT];
+    assert_eq!(found(&twice), one(0x20, "B0 is not set on any path to here"));
+}
+
 #[test]
 fn a_call_gives_barriers_back() {
     let lines = |function: [Line; 5]| {
