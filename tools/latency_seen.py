@@ -5,7 +5,7 @@
     python3 tools/latency_seen.py NAME REPORT...
 
 Every finding of too few cycles names the row that it went by; the smallest distance of each row and target becomes its
-number, with the source `seen(NAME)`. What is seen on one of sm_80, sm_86 and sm_89 goes for all of them, what is seen on
+number, with the source `seen(NAME)`. What is seen on one of sm_80, sm_86, sm_87, sm_88 and sm_89 goes for all of them, what is seen on
 sm_103 and sm_110 for sm_100, on sm_121 for sm_120; but where the column was mined from pairs of its own, the number
 stands in chips.tsv for the chip alone.
 
@@ -22,7 +22,7 @@ import latency_tables as tables
 
 # The columns for which what is seen on a target holds: those that ptxas schedules alike.
 ALIKE = ("sm_80", "sm_86", "sm_89")
-COLUMNS = {"sm_103": ("sm_100",), "sm_110": ("sm_100",), "sm_121": ("sm_120",), **dict.fromkeys(ALIKE, ALIKE)}
+COLUMNS = {"sm_103": ("sm_100",), "sm_110": ("sm_100",), "sm_121": ("sm_120",), **dict.fromkeys((*ALIKE, "sm_87", "sm_88"), ALIKE)}
 CHIPS = os.path.join(tables.TABLES, "chips.tsv")
 
 KINDS = {"read after write": "raw", "write after write": "waw", "write after read": "war"}

@@ -5,13 +5,13 @@ pub(crate) type Targets = u32;
 
 /// The chips: those of one instruction set side by side, the oldest set first.
 pub(crate) const NAMES: [&str; 16] = [
-    "sm_50", "sm_61", "sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_88", "sm_90", "sm_100", "sm_103",
+    "sm_50", "sm_61", "sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103",
     "sm_110", "sm_107", "sm_120", "sm_121",
 ];
 
 /// Chips that share the instruction set which another one gives its name, with that one.
 const SIBLINGS: [(&str, &str); 5] =
-    [("sm_87", "sm_86"), ("sm_88", "sm_89"), ("sm_103", "sm_100"), ("sm_110", "sm_100"), ("sm_121", "sm_120")];
+    [("sm_87", "sm_86"), ("sm_88", "sm_86"), ("sm_103", "sm_100"), ("sm_110", "sm_100"), ("sm_121", "sm_120")];
 
 /// How a group of targets lays out an instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,10 +25,10 @@ pub enum Arch {
     Sm86,
     /// Ampere GA10B: Jetson Orin.
     Sm87,
+    /// A chip of the instruction set of sm_86 that CUDA 13.0 has added; nothing else is published of it.
+    Sm88,
     /// Ada.
     Sm89,
-    /// A chip of Ada's instruction set that CUDA 13.0 has added; nothing else is published of it.
-    Sm88,
     /// Hopper.
     Sm90,
     /// Blackwell of the data centre: B200.
@@ -97,8 +97,8 @@ impl Arch {
         Arch::Sm80,
         Arch::Sm86,
         Arch::Sm87,
-        Arch::Sm89,
         Arch::Sm88,
+        Arch::Sm89,
         Arch::Sm90,
         Arch::Sm100,
         Arch::Sm103,
@@ -118,8 +118,8 @@ impl Arch {
             Arch::Sm80 => "sm_80",
             Arch::Sm86 => "sm_86",
             Arch::Sm87 => "sm_87",
-            Arch::Sm89 => "sm_89",
             Arch::Sm88 => "sm_88",
+            Arch::Sm89 => "sm_89",
             Arch::Sm90 => "sm_90",
             Arch::Sm100 => "sm_100",
             Arch::Sm103 => "sm_103",
@@ -133,8 +133,7 @@ impl Arch {
     /// The chip that gives its name to the instruction set.
     pub fn set(self) -> Arch {
         match self {
-            Arch::Sm87 => Arch::Sm86,
-            Arch::Sm88 => Arch::Sm89,
+            Arch::Sm87 | Arch::Sm88 => Arch::Sm86,
             Arch::Sm103 | Arch::Sm110 => Arch::Sm100,
             Arch::Sm121 => Arch::Sm120,
             own => own,

@@ -265,7 +265,7 @@ const GB10: Chip = Chip {
     ..RTX5090
 };
 
-/// Of sm_88 nothing is published: the chip of the same instruction set.
+/// Of sm_88 nothing is published: the chip with the same limits of threads and blocks.
 const ADA_88: Chip = RTX4090;
 
 /// By target.
@@ -274,8 +274,8 @@ pub(super) static CHIPS: [(Arch, Chip); Arch::MODELLED.len()] = [
     (Arch::Sm80, A100),
     (Arch::Sm86, A6000),
     (Arch::Sm87, ORIN),
-    (Arch::Sm89, RTX4090),
     (Arch::Sm88, ADA_88),
+    (Arch::Sm89, RTX4090),
     (Arch::Sm90, H100),
     (Arch::Sm100, B200),
     (Arch::Sm103, B300),

@@ -1,5 +1,6 @@
 //! Integer arithmetic: sums, products, quotients, minima, absolute values.
 
+use crate::chapters::half_words::{self, Extreme};
 use crate::chapters::wide;
 use crate::chapters::wide::{Carry, Halves};
 use crate::error::{Lowered, invalid, unsupported};
@@ -88,6 +89,9 @@ fn int_add_packed(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: ScalarType, 
     let (_, kind, _) = row.ok_or_else(|| unknown(cx, inst))?;
     // Sums of 16 bits that wrap have no sign.
     let kind = if *kind == VaddType::S16X2 && !inst.has(Word::Sat) { VaddType::X16X2 } else { *kind };
+    if kind == VaddType::X16X2 && !cx.has(Opcode::VIADD) && !inst.has(Word::Sat) {
+        return half_words::add_sub(cx, d, [a, b], subtract);
+    }
     add_by_element(cx, inst, kind, d, [a, if subtract { b.neg() } else { b }])
 }
 
@@ -299,11 +303,17 @@ pub(crate) fn int_minmax(cx: &mut FnLower<'_, '_>, inst: &Instruction, least: bo
 
 /// The forms with packed elements or `.relu`, which sm_90 brought.
 fn int_minmax_vector(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: IntType, least: bool) -> Lowered {
-    if !cx.has(Opcode::VIMNMX) {
-        return Err(unsupported(inst.span, "packed or .relu integer min and max on this target"));
-    }
     let [d, a, b] = operands(inst)?;
     let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
+    if !cx.has(Opcode::VIMNMX) {
+        let extreme = Extreme { signed: ty.signed, least, relu: inst.has(Word::Relu) };
+        let d = destinations::dst(cx, d)?;
+        return match ty.packed {
+            None => extreme.of_words(cx, d, [a, b]),
+            Some(ScalarType::U16x2 | ScalarType::S16x2) => extreme.of_halves(cx, d, [a, b]),
+            Some(_) => Err(unsupported(inst.span, "min and max of these elements on this target")),
+        };
+    }
     let packed = PACKED.iter().find(|(packed, ..)| Some(*packed) == ty.packed);
     let scalar = if ty.signed { Vtype::S32 } else { Vtype::U32 };
     let kind = packed.map_or(scalar, |(.., kind)| *kind);

@@ -20,6 +20,7 @@ pub(crate) mod extended;
 pub(crate) mod float32;
 pub(crate) mod float64;
 pub(crate) mod half;
+mod half_words;
 pub(crate) mod integer;
 pub(crate) mod integer_division;
 pub(crate) mod logic;
