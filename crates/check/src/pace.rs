@@ -4,19 +4,19 @@
 use crate::checked::Checked;
 use crate::finding::{Finding, Kind, Missing};
 use crate::graph::BlockId;
-use oriole_isa::latency::SlowUnits;
+use oriole_isa::latency::{Release, SlowUnits};
 
-/// What comes too early for its unit.
-pub(crate) fn check(checked: &Checked<'_>) -> Vec<Finding> {
+/// What comes too early for its unit, in code that a tool of this release made.
+pub(crate) fn check(checked: &Checked<'_>, maker: Option<Release>) -> Vec<Finding> {
     let blocks = (0..checked.graph.blocks.len()).filter(|block| checked.is_reached(*block as BlockId));
     let mut found = Vec::new();
-    blocks.for_each(|block| in_block(checked, block, &mut found));
+    blocks.for_each(|block| in_block(checked, maker, block, &mut found));
     found
 }
 
-fn in_block(checked: &Checked<'_>, block: usize, found: &mut Vec<Finding>) {
+fn in_block(checked: &Checked<'_>, maker: Option<Release>, block: usize, found: &mut Vec<Finding>) {
     let program = checked.program;
-    let mut units = SlowUnits::new();
+    let mut units = SlowUnits::new(maker);
     for at in checked.graph.blocks[block].first..checked.graph.blocks[block].end {
         let line = &program.lines[at as usize];
         if let Some(early) = units.issue(at, &line.inst, &line.touches, program.arch) {

@@ -67,7 +67,7 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
     findings.extend(checked.control_words());
     findings.extend(declared::check(&checked, cubin));
     findings.extend(barrier::check(&checked, cubin));
-    findings.extend(pace::check(&checked));
+    findings.extend(pace::check(&checked, cubin.maker()));
     findings.extend(copies::check(&checked, &roots, &kernels));
     findings.extend(convergence::check(&checked, &graph, &roots));
     findings.sort_by(|a, b| (&a.later, a.kind, &a.earlier).cmp(&(&b.later, b.kind, &b.earlier)));

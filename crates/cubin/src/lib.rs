@@ -10,6 +10,7 @@ mod compat;
 mod error;
 pub mod image;
 mod lines;
+mod maker;
 mod model;
 mod notes;
 pub mod nvinfo;

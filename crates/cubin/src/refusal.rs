@@ -79,7 +79,7 @@ impl Cubin {
     }
 
     /// The bytes of the section that holds a note.
-    fn note(&self, note: Note) -> Option<&[u8]> {
+    pub(crate) fn note(&self, note: Note) -> Option<&[u8]> {
         let is_note = |section: &&Section| {
             section.name == note.section
                 && section.sh_type == elf::SHT_NOTE

@@ -4,5 +4,6 @@ mod against_cuobjdump;
 mod bundled;
 mod hostile;
 mod listing;
+mod maker;
 mod recorded;
 mod writing;

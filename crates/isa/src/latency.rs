@@ -11,7 +11,7 @@ mod table;
 
 pub use class::{Queue, Slot};
 pub use name::LatencyClass;
-pub use pace::{Early, Pace, SlowUnits, pace};
+pub use pace::{Early, Pace, Release, SlowUnits, pace};
 pub use table::{Earlier, LONGEST, Later};
 
 use crate::{Arch, Control, Effects, Guard, Inst, Opcode, Pipe, RegFile};

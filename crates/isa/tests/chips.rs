@@ -1,7 +1,9 @@
 //! Chips that share an instruction set and yet are not one chip. What is expected here is from ptxas 13.0.88's code for each of them
 //! (`tools/chip_pairs.py` beside the repository; docs/isa/latency.md, Pace) and from published tables of compute capabilities.
 
+use oriole_isa::access::Touches;
 use oriole_isa::chip::Unit;
+use oriole_isa::latency::{Release, SlowUnits};
 use oriole_isa::{Arch, Inst, latency};
 
 fn parse(text: &str, arch: Arch) -> Inst {
@@ -33,6 +35,24 @@ fn scoreboards_of_siblings() {
         let variable = [Arch::Sm103, Arch::Sm107].contains(&arch);
         assert_eq!(latency::is_variable(&parse(product, arch), arch), variable, "{arch}");
     }
+}
+
+/// ptxas 13.4.92 and 13.5.37 issue doubles of sm_103 and sm_120 back to back, 13.0.88 to 13.3.73 do not (asked of each by one kernel of six doubles). What
+/// sm_107 keeps is 13.5.37's.
+#[test]
+fn code_of_later_tools_keeps_no_pace_of_doubles() {
+    let is_early = |arch, maker| {
+        let mut units = SlowUnits::new(maker);
+        let inst = parse("DFMA R0, R2, R4, R6", arch);
+        let touches = Touches::of(&inst, arch);
+        units.issue(0, &inst, &touches, arch);
+        units.issue(1, &inst, &touches, arch).is_some()
+    };
+    for arch in [Arch::Sm103, Arch::Sm110, Arch::Sm120, Arch::Sm121] {
+        assert!(is_early(arch, None) && is_early(arch, Some(Release(13, 0))) && is_early(arch, Some(Release(13, 3))));
+        assert!(!is_early(arch, Some(Release(13, 4))) && !is_early(arch, Some(Release(14, 0))), "{arch}");
+    }
+    assert!(is_early(Arch::Sm107, Some(Release(13, 5))));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::flow::Flow;
 use crate::instruction::{Action, Guard, INSTRUCTION, Op};
 use crate::slow_units;
 use crate::strict::Watch;
+use oriole_isa::latency::Release;
 use oriole_isa::{Arch, Inst, Opcode, Value};
 use std::sync::OnceLock;
 
@@ -28,6 +29,8 @@ pub(crate) struct Program {
     pub(crate) strict: bool,
     /// Under strict simulation, what is read too early has its old value.
     pub(crate) old_values: bool,
+    /// The release of the tool that made the code, where the file tells.
+    pub(crate) maker: Option<Release>,
     /// Sections by ascending address.
     sections: Vec<Section>,
     /// Bytes of the constant banks that code names without a register, by number; of those that are larger for one
@@ -57,7 +60,7 @@ impl Program {
         };
         let mut sections: Vec<Section> = sections.into_iter().map(section).collect();
         sections.sort_by_key(|section| section.base);
-        Program { arch, strict, old_values: false, sections, banks, takes_over: OnceLock::new() }
+        Program { arch, strict, old_values: false, maker: None, sections, banks, takes_over: OnceLock::new() }
     }
 
     /// One section of these instructions.
@@ -71,6 +74,7 @@ impl Program {
             arch,
             strict: false,
             old_values: false,
+            maker: None,
             sections,
             banks: [u64::MAX; BANKS],
             takes_over: OnceLock::new(),
@@ -113,7 +117,7 @@ impl Program {
             let op = |(&word, at): (&u128, u64)| self.compile(word, at, section.base);
             let mut ops: Vec<Op> = section.words.iter().zip(offsets).map(op).collect();
             if self.strict {
-                slow_units::note(&mut ops, self.arch);
+                slow_units::note(&mut ops, self.arch, self.maker);
             }
             ops
         })

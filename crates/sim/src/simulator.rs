@@ -203,6 +203,7 @@ impl Simulator {
         });
         let mut program = Program::new(arch, options.strict, bank_sizes(cubin, &image), sections);
         program.old_values = options.old_values;
+        program.maker = cubin.maker();
         Ok(Simulator { program, cubin: cubin.clone(), image, options, objects: Objects::default() })
     }
 

@@ -3,21 +3,21 @@
 
 use crate::instruction::{INSTRUCTION, Op};
 use oriole_device::Hazard;
-use oriole_isa::latency::SlowUnits;
+use oriole_isa::latency::{Release, SlowUnits};
 use oriole_isa::{Arch, Effects, Exit, Inst, Value};
 
-/// Notes in each instruction of a section what it does too early.
-pub(crate) fn note(ops: &mut [Op], arch: Arch) {
+/// Notes in each instruction of a section what it does too early, in code that a tool of this release made.
+pub(crate) fn note(ops: &mut [Op], arch: Arch, maker: Option<Release>) {
     let targets = targets(ops);
-    let mut units = SlowUnits::new();
+    let mut units = SlowUnits::new(maker);
     for at in 0..ops.len() {
         if targets[at] {
-            units = SlowUnits::new();
+            units = SlowUnits::new(maker);
         }
         let (Some(inst), Some(watch)) = (ops[at].inst.as_deref(), ops[at].watch.as_deref()) else { continue };
         let early = units.issue(at, inst, watch.touches(), arch);
         if ends_block(inst) {
-            units = SlowUnits::new();
+            units = SlowUnits::new(maker);
         }
         let Some(early) = early else { continue };
         let earlier = ops[early.behind].inst.as_deref().map(|inst| inst.display(arch).to_string());

@@ -92,6 +92,7 @@ impl Group {
                 Mul::HI => Group::High,
                 _ => Group::Fma,
             },
+            Opcode::IADD if !inst.get(Field::LONG) => Group::Alu,
             Opcode::HFMA2 if is_hfma2_mma(inst) => Group::HalfMatrix,
             opcode => CLASSES[opcode as usize].group,
         }

@@ -14,7 +14,13 @@ pub struct Pace {
     pub unit: Unit,
     /// Cycles, from issue to issue, until the next instruction of the unit.
     pub cycles: u16,
+    /// The release of ptxas from which on it keeps the pace no more, so that code of later ones is right without.
+    pub until: Option<Release>,
 }
+
+/// A release of the CUDA toolkit: major and minor number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Release(pub u16, pub u16);
 
 include!(concat!(env!("OUT_DIR"), "/latency_pace.rs"));
 
@@ -38,6 +44,8 @@ fn has_wide_operand(inst: &Inst) -> bool {
 /// The slow units in a block, as its control words have the instructions issue. `K` names an instruction.
 #[derive(Clone, Debug)]
 pub struct SlowUnits<K> {
+    /// The tool that made the code, if it is known.
+    maker: Option<Release>,
     taken: [Option<Taken<K>>; Unit::COUNT],
     now: u32,
 }
@@ -70,9 +78,9 @@ impl<K> fmt::Display for Early<K> {
 }
 
 impl<K: Copy> SlowUnits<K> {
-    /// At the start of a block.
-    pub fn new() -> Self {
-        SlowUnits { taken: [None; Unit::COUNT], now: 0 }
+    /// At the start of a block of code that was made by a tool of this release.
+    pub fn new(maker: Option<Release>) -> Self {
+        SlowUnits { maker, taken: [None; Unit::COUNT], now: 0 }
     }
 
     /// The next instruction of the block; what is wrong if its unit does not take it.
@@ -86,7 +94,8 @@ impl<K: Copy> SlowUnits<K> {
             self.taken.iter_mut().filter(|unit| unit.as_ref().is_some_and(waits_for)).for_each(|unit| *unit = None);
         }
         let mut early = None;
-        if let Some(Pace { unit, cycles }) = pace(inst, arch) {
+        let is_kept = |pace: &Pace| !matches!((self.maker, pace.until), (Some(maker), Some(until)) if maker >= until);
+        if let Some(Pace { unit, cycles, .. }) = pace(inst, arch).filter(is_kept) {
             let taken = &mut self.taken[unit as usize];
             let busy = taken.filter(|taken| taken.until > self.now);
             early = busy.filter(|_| is_always_kept(unit)).map(|taken| Early {
@@ -98,11 +107,5 @@ impl<K: Copy> SlowUnits<K> {
         }
         self.now += u32::from(inst.control.cycles());
         early
-    }
-}
-
-impl<K: Copy> Default for SlowUnits<K> {
-    fn default() -> Self {
-        SlowUnits::new()
     }
 }
