@@ -2,7 +2,9 @@
 //! nothing counts.
 
 use crate::access::{Register, Touches};
-use crate::{Arch, Guard, Inst, Opcode, OperandFlags, RegFile, Value, latency};
+use crate::engine::{Cached, cached};
+use crate::{Arch, Effects, Guard, Inst, Opcode, OperandFlags, Pipe, RegFile, Value, latency};
+use smallvec::SmallVec;
 use std::fmt;
 
 /// The scoreboard that counts groups of copies to shared memory: ptxas gives it to all 6,233 `LDGDEPBAR` of 2,500 cubins.
@@ -23,13 +25,24 @@ pub enum Slip {
         /// The general register.
         register: u16,
     },
+    /// An operand that is kept (`.reuse`) is overwritten, and the next instruction that would find it in the operand cache reads it.
+    Outdated {
+        /// The general register.
+        register: u16,
+        /// How many instructions behind it stands that reads it.
+        distance: usize,
+    },
     /// The end of a group of copies to shared memory does not set the scoreboard that counts them.
     Uncounted,
 }
 
 impl Slip {
     /// What is wrong with the control word of `inst`, if these stand after it, in a straight line.
-    pub fn of<'a>(inst: &Inst, following: impl IntoIterator<Item = &'a Inst>, arch: Arch) -> Option<Slip> {
+    pub fn of<'a>(
+        inst: &Inst,
+        following: impl IntoIterator<Item = &'a Inst, IntoIter: Clone>,
+        arch: Arch,
+    ) -> Option<Slip> {
         // Of 64-bit words nothing is known.
         if arch < Arch::Sm70 {
             return None;
@@ -37,10 +50,14 @@ impl Slip {
         if inst.opcode == Opcode::LDGDEPBAR && inst.control.write_scoreboard != COPIES {
             return Some(Slip::Uncounted);
         }
-        if let Some(slip) = too_early(inst, following.into_iter(), arch) {
+        let following = following.into_iter();
+        if let Some(slip) = too_early(inst, following.clone(), arch) {
             return Some(slip);
         }
-        stale(inst, arch).map(|register| Slip::Stale { register })
+        if !inst.operands.iter().any(|operand| operand.flags.contains(OperandFlags::REUSE)) {
+            return None;
+        }
+        stale(inst, arch).map(|register| Slip::Stale { register }).or_else(|| outdated(inst, following, arch))
     }
 }
 
@@ -52,6 +69,12 @@ impl fmt::Display for Slip {
             }
             Slip::Stale { register } => {
                 write!(f, "R{register} is kept for the next instruction (.reuse), and this one overwrites it")
+            }
+            Slip::Outdated { register, distance } => {
+                write!(
+                    f,
+                    "R{register} is kept (.reuse) and overwritten, and the instruction {distance} behind it finds the old value"
+                )
             }
             Slip::Uncounted => {
                 write!(f, "the group of copies is not counted: it sets another scoreboard than SB{COPIES}, or none")
@@ -100,4 +123,45 @@ fn stale(inst: &Inst, arch: Arch) -> Option<u16> {
         writes.iter().any(|write| Some(write.register) == register)
     };
     std::iter::once(first).chain(kept).find(is_written)
+}
+
+/// Instructions that are looked at behind one that keeps an operand.
+const KEPT_AT_MOST: usize = 64;
+
+/// The arithmetic that shares the operand cache: of other pipes it is not known whose reads end what is kept.
+fn shares_cache(inst: &Inst) -> bool {
+    matches!(inst.opcode.info().pipe, Pipe::Alu | Pipe::Fma)
+}
+
+/// A register that `inst` keeps, that is overwritten behind it, and that the next one reads which finds it kept. What is kept in a place of the
+/// word stays until an instruction reads a register of the same bank (even or odd) there. So it is in ptxas's code: of 260,000 operands that
+/// it keeps none is overwritten before that. What other pipes read may be found there or not.
+fn outdated<'a>(inst: &Inst, following: impl Iterator<Item = &'a Inst>, arch: Arch) -> Option<Slip> {
+    if !shares_cache(inst) {
+        return None;
+    }
+    let mut kept: SmallVec<[(Cached, bool); 4]> =
+        cached(inst, arch).into_iter().filter(|one| one.stays).map(|one| (one, false)).collect();
+    for (distance, next) in (1..KEPT_AT_MOST).zip(following) {
+        if kept.is_empty() || next.opcode.info().effects.contains(Effects::BRANCH) {
+            return None;
+        }
+        let touches = Touches::of(next, arch);
+        let is_it = |one: &Cached, register| Register::new(RegFile::R, one.register) == Some(register);
+        if shares_cache(next) {
+            let reads = cached(next, arch);
+            let met = |one: &Cached| reads.iter().find(|read| read.meets(one));
+            let finds = |(one, is_old): &&(Cached, bool)| *is_old && met(one).is_some_and(|read| read.reads(one));
+            if let Some((one, _)) = kept.iter().find(finds) {
+                return Some(Slip::Outdated { register: one.register, distance });
+            }
+            kept.retain(|(one, _)| met(one).is_none());
+        } else {
+            kept.retain(|(one, _)| !touches.reads.iter().any(|read| is_it(one, read.register)));
+        }
+        for write in touches.writes {
+            kept.iter_mut().filter(|(one, _)| is_it(one, write.register)).for_each(|(_, is_old)| *is_old = true);
+        }
+    }
+    None
 }

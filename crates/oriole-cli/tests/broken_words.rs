@@ -176,6 +176,27 @@ fn an_operand_that_is_overwritten_is_not_kept() {
     judges_tell(Arch::Sm80, 80, &right, 0, ("IADD3 R4, R4.reuse, 0x1, RZ", "5"));
 }
 
+/// What is kept stays until an instruction reads a register of its bank (even or odd) in the same place, or a pair.
+#[test]
+fn an_operand_that_is_kept_is_not_overwritten_before_it_is_read() {
+    let lines = |between| {
+        vec![
+            ("IADD3 R6, R4, 0x1, RZ", "5"),
+            ("IADD3 R4, RZ, 0x1, R8", "5"),
+            between,
+            ("IADD3 R10, R4, 0x1, RZ", "5"),
+            EXIT,
+        ]
+    };
+    let kept = ("IADD3 R6, R4.reuse, 0x1, RZ", "5");
+    for between in [("NOP", "1"), ("IADD3 R12, R5, 0x1, RZ", "5"), ("IADD3 R12, R9, 0x1, R4", "5")] {
+        judges_tell(Arch::Sm80, 80, &lines(between), 0, kept);
+    }
+    let mut ended = lines(("IADD3 R12, R8, 0x1, RZ", "5"));
+    ended[0] = kept;
+    assert_eq!(findings(&cubin(Arch::Sm80, 80, &ended)), Vec::<String>::new());
+}
+
 #[test]
 fn control_flow_waits_by_itself() {
     let alone = |line| vec![line, EXIT];

@@ -88,13 +88,13 @@ impl Watch {
     pub(crate) fn slip<'a>(
         &self,
         inst: &Inst,
-        following: impl Iterator<Item = &'a Inst>,
+        following: impl Iterator<Item = &'a Inst> + Clone,
         arch: Arch,
     ) -> Option<Hazard> {
         let slip = self.slip.get_or_init(|| Slip::of(inst, following, arch)).as_ref()?;
         let (missing_cycles, register) = match slip {
             Slip::Stall { passed, needed } => (u32::from(needed - passed), String::new()),
-            Slip::Stale { register } => (0, format!("R{register}")),
+            Slip::Stale { register } | Slip::Outdated { register, .. } => (0, format!("R{register}")),
             Slip::Uncounted => (0, "shared memory".to_owned()),
         };
         let earlier = inst.display(arch).to_string();

@@ -10,6 +10,7 @@ mod fit;
 mod float_text;
 
 mod lexeme;
+mod operand_cache;
 mod parse;
 mod print;
 mod scan;
@@ -22,6 +23,7 @@ pub use decode::{DecodeError, decode};
 pub(crate) use describe::{all_encodings, encodings};
 pub use encode::{control_fault, encode, legal};
 pub use fit::Illegal;
+pub(crate) use operand_cache::{Cached, cached};
 pub use parse::{ParseError, parse};
 pub use print::Display;
 pub use unscheduled::{EncodeError, Encoder, Unscheduled};

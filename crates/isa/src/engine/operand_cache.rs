@@ -1,0 +1,51 @@
+//! Where operands stay for the instructions behind (`.reuse`).
+
+use super::fit::find_form;
+use super::table::Place;
+use crate::{Arch, Inst, OperandFlags, RegFile, Value};
+use smallvec::SmallVec;
+
+/// A source that the operand cache may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cached {
+    /// Which place of the word, 0 to 3: A, B, C and a fourth.
+    pub(crate) place: u8,
+    /// The general register, the first of a pair.
+    pub(crate) register: u16,
+    /// How many registers.
+    pub(crate) width: u16,
+    /// It stays for those behind.
+    pub(crate) stays: bool,
+}
+
+impl Cached {
+    /// It reads a register of the bank (the even or the odd ones) of the other one's first.
+    pub(crate) fn meets(&self, other: &Cached) -> bool {
+        self.place == other.place && (self.width > 1 || (self.register ^ other.register) & 1 == 0)
+    }
+
+    /// It reads the other one's first register.
+    pub(crate) fn reads(&self, other: &Cached) -> bool {
+        (self.register..self.register + self.width).contains(&other.register)
+    }
+}
+
+/// The general registers that the instruction reads through the operand cache; `RZ` is none.
+pub(crate) fn cached(inst: &Inst, arch: Arch) -> SmallVec<[Cached; 4]> {
+    let Ok(form) = find_form(inst, arch, None) else { return SmallVec::new() };
+    let first = arch.word_format().reuse();
+    let places = form.slots.iter().zip(&inst.operands).enumerate();
+    places
+        .filter(|(_, (slot, _))| slot.flags.contains(OperandFlags::REUSE))
+        .filter_map(|(at, (slot, operand))| match operand.value {
+            Value::Reg(RegFile::R, register) if register != RZ && !matches!(slot.place, Place::Nowhere) => {
+                let stays = operand.flags.contains(OperandFlags::REUSE);
+                Some(Cached { place: slot.reuse.wrapping_sub(first), register, width: inst.width(at).into(), stays })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Number of the zero register.
+const RZ: u16 = 255;
