@@ -308,13 +308,14 @@ pub fn stall_after(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
 /// what comes behind it.
 pub fn stall_between(opcode: Opcode, next: Option<(Opcode, bool)>, arch: Arch) -> u8 {
     match next {
-        Some((_, true)) if opcode == Opcode::BAR && arch >= Arch::Sm80 => 1,
+        Some((_, true)) if opcode == Opcode::BAR && arch >= Arch::Sm75 => 1,
         Some((next, _)) if opcode == Opcode::BSSY && arch >= Arch::Sm90 => match next {
             Opcode::BRA => BSSY_TO_BRANCH,
             Opcode::BSYNC => BSSY_TO_WAIT,
             _ => 1,
         },
         Some((Opcode::WARPGROUP, _)) if opcode.is_warpgroup_product() => PRODUCT_TO_WAIT,
+        Some((Opcode::WARPGROUP, _)) if opcode == Opcode::WARPGROUP => WAIT_TO_ARRIVAL,
         Some((next, _)) if is_of_warpgroup(opcode) && !is_of_warpgroup(next) => 1,
         _ => STALLS[arch as usize][opcode as usize],
     }
@@ -328,6 +329,10 @@ const BSSY_TO_WAIT: u8 = 8;
 /// Fewest cycles from a product of a warpgroup to `WARPGROUP.DEPBAR`, which waits for it: ptxas 13.0.88 has 3 in 27 of 115 places.
 /// With one, an H200 reads the old sums.
 const PRODUCT_TO_WAIT: u8 = 3;
+
+/// Fewest cycles from `WARPGROUP.DEPBAR` to `WARPGROUP.ARRIVE`, behind which the next product stands: the least of ptxas 13.0.88 (12 places in
+/// two GEMMs of CUTLASS for sm_90a).
+const WAIT_TO_ARRIVAL: u8 = 2;
 
 fn is_of_warpgroup(opcode: Opcode) -> bool {
     opcode == Opcode::WARPGROUP || opcode.is_warpgroup_product()

@@ -4,7 +4,7 @@
 use oriole_isa::access::Touches;
 use oriole_isa::chip::Unit;
 use oriole_isa::latency::{Release, SlowUnits};
-use oriole_isa::{Arch, Inst, latency};
+use oriole_isa::{Arch, Control, Inst, latency};
 
 fn parse(text: &str, arch: Arch) -> Inst {
     oriole_isa::parse(text, arch, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -43,7 +43,8 @@ fn scoreboards_of_siblings() {
 fn code_of_later_tools_keeps_no_pace_of_doubles() {
     let is_early = |arch, maker| {
         let mut units = SlowUnits::new(maker);
-        let inst = parse("DFMA R0, R2, R4, R6", arch);
+        let mut inst = parse("DFMA R0, R2, R4, R6", arch);
+        inst.control = Control { stall: 1, stay: true, ..Control::NONE };
         let touches = Touches::of(&inst, arch);
         units.issue(0, &inst, &touches, arch);
         units.issue(1, &inst, &touches, arch).is_some()

@@ -273,7 +273,7 @@ fn control_flow_stalls_by_itself() {
         ("BSSY B0, `(f)", Some("FADD R0, R1, R2"), [1, 1, 1]),
         ("WARPSYNC R4", None, [4, 1, 5]),
         ("CCTL.IVALL", None, [5, 5, 1]),
-        ("BAR.SYNC.DEFER_BLOCKING 0x0", Some("FADD R0, R1, R2"), [5, 1, 1]),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", Some("FADD R0, R1, R2"), [1, 1, 1]),
         ("BAR.SYNC.DEFER_BLOCKING 0x0", Some("LDS R0, [R1]"), [5, 6, 6]),
         ("BAR.SYNC.DEFER_BLOCKING 0x0", Some("BAR.SYNC.DEFER_BLOCKING 0x0"), [5, 6, 6]),
         ("FADD R0, R1, R2", None, [1, 1, 1]),
