@@ -8,7 +8,8 @@ use crate::ast::{
 use crate::grammar::{AddressSpace, AddressSpec, Handle};
 use crate::scope::{Binding, Register};
 
-/// Instructions whose generic and global addresses ptxas takes in 64-bit registers only; the others widen them.
+/// Instructions whose generic and global addresses ptxas takes in 64-bit registers only; the others widen them, and so does
+/// an asynchronous `multimem`.
 const WIDE_ADDRESSES: [Opcode; 11] = {
     use Opcode::*;
     [Ld, Ldu, St, Atom, Red, Prefetch, Prefetchu, Mbarrier, Discard, Applypriority, Multimem]
@@ -82,7 +83,8 @@ impl<'m> Checker<'m> {
                     && !matches!(register.ty.class(), TypeClass::Float | TypeClass::Predicate)
                     && matches!(context.instruction.space(), None | Some(Space::Global))
                     && self.module.address_size == 64
-                    && WIDE_ADDRESSES.contains(&context.instruction.opcode) =>
+                    && WIDE_ADDRESSES.contains(&context.instruction.opcode)
+                    && !(context.instruction.opcode == Opcode::Multimem && context.instruction.has(Word::Async)) =>
             {
                 Err((name.span, Problem::BaseSize { register, name }))
             }
