@@ -187,6 +187,10 @@ fn membar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::Alias) {
         match instruction.semantics() {
+            Some(Semantics::Acquire) if instruction.has(Word::FabricGeneric) || instruction.has(Word::FabricFabric) => {
+                invalidate(cx)?;
+                return cx.emit(Sass::FENCE, &[Field::FENCE_SPACE.is(FenceSpace::G)], &[]).map(|_| ());
+            }
             Some(Semantics::Acquire) => return invalidate(cx),
             Some(_) => return fence(cx, MembarSem::ALL, Scope::Sys),
             None => {}

@@ -11,7 +11,7 @@ use crate::function::{FnLower, operands, ops, sources, word_ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, Desc, Dst, Size, Src, UBase};
 use oriole_isa::{BulkType, CopyDst, CopySrc, Field, Mem, Opcode as Sass, ShiftDir, ShiftType};
-use oriole_ori::{Inst, Operand};
+use oriole_ori::{Inst, InstFlags, Operand};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Space, Word};
 
 /// Element types of a bulk reduction.
@@ -149,6 +149,9 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let byte_mask = rest.byte_mask(cx, instruction)?;
     let size = size_word(cx, bytes, blocks.or(byte_mask))?;
     let mut inst = engine_inst(cx, instruction)?;
+    if instruction.has(Word::IgnoreOob) {
+        inst.flags |= InstFlags::OTHER_KIND;
+    }
     inst.mods.set(Field::COPY_DST, if to_global { CopyDst::G } else { CopyDst::S });
     if inst.opcode == Sass::UBLKCP {
         inst.mods.set(Field::COPY_SRC, if from_global { CopySrc::G } else { CopySrc::S });
