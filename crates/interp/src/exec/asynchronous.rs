@@ -25,6 +25,13 @@ const MOST_BULK: u64 = 1 << 20;
 pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {
     let word = |word| inst.has(word);
     Ok(Some(match inst.opcode {
+        Opcode::Fabric if word(Word::Submit) || word(Word::Wait) => Action::Nothing,
+        Opcode::Fabric => {
+            return Err(Unsupported(format!(
+                "other devices' memory behind the fabric, which `{}` is for",
+                inst.opcode
+            )));
+        }
         Opcode::St if word(Word::Async) => store(inst, builder)?,
         Opcode::Red if word(Word::Async) => reduce(inst, builder)?,
         Opcode::Cp if word(Word::Tensor) => return Ok(None),

@@ -106,7 +106,11 @@ impl<'i> Rest<'i> {
     }
 
     /// The mask of the bytes of each unit that are written, if the copy has one.
-    fn byte_mask(&mut self, cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Option<Operand>> {
+    pub(super) fn byte_mask(
+        &mut self,
+        cx: &mut FnLower<'_, '_>,
+        instruction: &Instruction,
+    ) -> Lowered<Option<Operand>> {
         let mask = self.next_if(cx, instruction, instruction.has(Word::CpMask))?;
         mask.map(|mask| sources::src(cx, mask)).transpose()
     }
@@ -167,9 +171,9 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// The instruction of a copy or a reduction, without operands and spaces.
-fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Inst> {
+pub(super) fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Inst> {
     let mem = strength(instruction).map_or(Mem::WEAK, |scope| manner::strength(cx, scope));
-    if !instruction.has(Word::Reduce) {
+    if !instruction.has(Word::Reduce) && !instruction.has(Word::TryRed) {
         return Ok(Inst::neutral(Sass::UBLKCP, [Field::MEM.is(mem)].into_iter().collect()));
     }
     let op = crate::chapters::atomics::operation::operation(instruction);
@@ -235,17 +239,20 @@ pub(crate) fn finish(cx: &mut FnLower<'_, '_>, mut inst: Inst, policy: Option<[O
     Ok(())
 }
 
+/// A size in units of the copy engine.
+pub(super) fn units(cx: &mut FnLower<'_, '_>, bytes: Operand) -> Lowered<Operand> {
+    if let Some(bytes) = crate::function::uniform::constant(bytes) {
+        return Ok(Operand::imm(bytes >> UNIT_SHIFT));
+    }
+    let to = cx.temp()?;
+    let mods = [Field::SHIFT_DIR.is(ShiftDir::R), Field::SHIFT_TYPE.is(ShiftType::U32), Field::HI.is(true)];
+    let operands = [(D, to), (A, Operand::rz()), (B, Operand::imm(UNIT_SHIFT)), (C, bytes)];
+    cx.emit(Sass::SHF, &mods, &operands)?;
+    Ok(to)
+}
+
 /// Size and mask, of blocks or of bytes, in one word.
-fn size_word(cx: &mut FnLower<'_, '_>, bytes: Operand, mask: Option<Operand>) -> Lowered<Operand> {
-    let units = match crate::function::uniform::constant(bytes) {
-        Some(bytes) => Operand::imm(bytes >> UNIT_SHIFT),
-        None => {
-            let to = cx.temp()?;
-            let mods = [Field::SHIFT_DIR.is(ShiftDir::R), Field::SHIFT_TYPE.is(ShiftType::U32), Field::HI.is(true)];
-            let operands = [(D, to), (A, Operand::rz()), (B, Operand::imm(UNIT_SHIFT)), (C, bytes)];
-            cx.emit(Sass::SHF, &mods, &operands)?;
-            to
-        }
-    };
+pub(super) fn size_word(cx: &mut FnLower<'_, '_>, bytes: Operand, mask: Option<Operand>) -> Lowered<Operand> {
+    let units = units(cx, bytes)?;
     in_halves(cx, units, mask.unwrap_or(Operand::rz()))
 }

@@ -8,7 +8,7 @@
 use crate::chapters::asynchronous::mbarrier::{
     Addr, constant, needs_clusters, notes, parity, place, release, set_place, state_register,
 };
-use crate::chapters::memory::fences;
+use crate::chapters::memory::{address, fences};
 use crate::error::Lowered;
 use crate::function::ops::lut;
 use crate::function::uniform::{one_by_one, uniform};
@@ -175,6 +175,16 @@ fn arrive_as_transaction(cx: &mut FnLower<'_, '_>, mut inst: Inst, count: Operan
 /// The phase expects one arrival more, which comes as a transaction.
 pub(crate) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
     cx.emit_inst(arrival(place, SyncsCount::A0T1))?;
+    Ok(())
+}
+
+/// What an mbarrier counts has come, `count` in a register; operand `n` names it.
+pub(crate) fn complete(cx: &mut FnLower<'_, '_>, instruction: &Instruction, n: usize, count: Operand) -> Lowered {
+    let address = crate::chapters::asynchronous::address_of(cx, instruction, n)?;
+    let place = address::resolve_shared(cx, Some(Space::Shared), address)?;
+    let mut inst = arrival(place, SyncsCount::A0TX);
+    inst.set_role(A, count);
+    cx.emit_inst(inst)?;
     Ok(())
 }
 
