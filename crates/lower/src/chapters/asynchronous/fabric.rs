@@ -21,7 +21,6 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     match () {
         () if instruction.has(Word::Submit) => submit(cx, instruction),
         () if instruction.has(Word::Wait) => wait(cx, instruction),
-        () if instruction.has(Word::TryPullred) || instruction.has(Word::TryAtom) => Err(unknown(cx, instruction)),
         // What no copy engine reaches the fabric from, stops.
         () if !cx.has_with(Sass::UBLKCP, Field::COUNTED.is(true)) => {
             cx.emit(Sass::BPT, &[], &[(A, Operand::imm(1))]).map(|_| ())
