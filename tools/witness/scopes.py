@@ -4,7 +4,7 @@ sections 9.7.10.28.4, 9.7.15.16, 9.7.10.8, 9.7.10.11, 9.7.10.13, 9.7.10.15 and 9
 
 import random
 
-from copies import ONE, REDUCTIONS, WAIT, combined, elements, kernel, words
+from copies import ABI, ONE, REDUCTIONS, WAIT, combined, elements, kernel, words
 from table import Table
 
 SCRIPT = "scopes.py"
@@ -231,8 +231,19 @@ def proxies(table):
             table.program(f"multimem.red.async.release.{scope}{space}.add.u64", kernel("", body), [("words", "b64", wide, "b64", [total])], ["block 32"], "9.3 sm_100")
 
 
+def memory_of_blocks(table):
+    """Memory that a block has of its own: a driver without such memory says that there are 0 bytes of it, and all blocks are at one place."""
+    table.section("10.34 %perctamemoryoffset, 10.35 %perctamemorysize, 11.4.10 .minperctamemory, 11.8.2 .language")
+    body = (
+        "mov.u32 %r1, %ctaid.x; mad.wide.u32 %d1, %r1, 16, %out; mov.u32 %r2, %perctamemorysize; mov.u64 %d2, %perctamemoryoffset; st.global.b32 [%d1], %r2;\n"
+        "st.global.b64 [%d1+8], %d2;"
+    )
+    code = kernel("", body).replace(ABI, f'{ABI} .minperctamemory 64 .language "nvvm", 3')
+    table.program("memory of blocks", code, [("none", "b32", [0], "b32", [0] * 16)], ["grid 4", "block 1"], "9.4 sm_80")
+
+
 def tables():
-    for name, *parts in (("async/scopes", inward, ignoring, outward, across, reductions), ("async/layouts", layouts), ("memory/proxies", proxies)):
+    for name, *parts in (("async/scopes", inward, ignoring, outward, across, reductions), ("async/layouts", layouts), ("memory/proxies", proxies, memory_of_blocks)):
         table = Table(name, SCRIPT)
         for part in parts:
             part(table)

@@ -7,7 +7,7 @@ use crate::function::operands::Wide;
 use crate::function::ops::lut;
 use crate::function::{FnLower, destinations, operands, ops, place, shared, sources};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::Role::{Base, Offset, PD};
+use oriole_isa::Role::{Base, D, Offset, PD};
 use oriole_isa::{CctlOp, Cmp, Field, MemSize, Opcode as Sass, QspcSpace};
 use oriole_ori::{Inst, InstFlags, Operand};
 use oriole_ptx::ast::{self, Instruction, Opcode, Space, Word};
@@ -149,6 +149,7 @@ fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 fn touch(cx: &mut FnLower<'_, '_>, address: &ast::Address) -> Lowered {
     let addr = address::resolve(cx, Some(Space::Global), address)?;
     let mut inst = Inst::neutral(Sass::LDG, [Field::MEM_SIZE.is(MemSize::U8)].into_iter().collect());
+    inst.set_role(D, Operand::rz());
     inst.set_role(Base, addr.base);
     inst.set_role(Offset, Operand::imm_signed(addr.offset));
     inst.flags |= InstFlags::VOLATILE;
