@@ -272,6 +272,8 @@ pub struct Limits {
     pub max_cluster_rank: Option<u32>,
     /// `.explicitcluster`.
     pub explicit_cluster: bool,
+    /// `.minperctamemory`: bytes of global memory that each block must have of its own. A file has the most that any kernel needs.
+    pub min_per_cta_memory: Option<u32>,
 }
 
 /// A constant bank with contents.

@@ -258,6 +258,8 @@ pub struct FunctionSpec {
     pub added_exchanges: Vec<u32>,
     /// What it does with mbarriers, if it has any.
     pub mbarriers: Option<Mbarriers>,
+    /// Offsets of copies in bulk with bytes at the ends of their sources that may be out of bounds.
+    pub copies_ignoring_bounds: Vec<u32>,
     /// Loads of which not all is read, by ascending offset: the byte offset and the bytes that are read, a bit each.
     pub unused_bytes: Vec<(u32, u32)>,
     /// Accesses to a word in the place of 16 bits of it, by ascending offset.
@@ -304,6 +306,7 @@ impl FunctionSpec {
             exchanges: Vec::new(),
             added_exchanges: Vec::new(),
             mbarriers: None,
+            copies_ignoring_bounds: Vec::new(),
             unused_bytes: Vec::new(),
             half_words: Vec::new(),
             demands: Demands::default(),

@@ -59,6 +59,8 @@ pub struct SmDescription {
     pub convergence_barriers: u32,
     /// Shared memory of the SM in bytes.
     pub shared_memory: u32,
+    /// Blocks for each of which an SM has memory of its own (`.minperctamemory`), as ptxas 13.5.37 counts them.
+    pub per_cta_slots: u32,
     /// Most shared memory of one block in bytes, dynamic part by opting in.
     pub max_shared_per_cta: u32,
     /// Most static shared memory of one block in bytes.
@@ -118,6 +120,9 @@ pub struct Bank0 {
     pub envreg: [u16; 3],
     /// `%nsmid`, 32 bits.
     pub nsmid: u16,
+    /// Memory that blocks have of their own (`.minperctamemory`), as ptxas 13.5.37 reads it: the address of all of it, 64 bits, and the
+    /// bytes of one block's, `%perctamemorysize`, 32 bits. A driver without such memory leaves zeros.
+    pub per_cta_memory: Option<[u16; 2]>,
     /// Bytes of shared memory that the system reserves in the block, 32 bits: `%total_smem_size`
     /// is `SR_SMEMSZ` less this.
     pub reserved_shared_size: Option<u16>,
@@ -188,6 +193,7 @@ const AMPERE_BANK0: Bank0 = Bank0 {
     constant_window: 0x50,
     envreg: [0x88, 0x8c, 0x90],
     nsmid: 0x10c,
+    per_cta_memory: Some([0x158, 0x14c]),
     reserved_shared_size: Some(0x114),
     reserved_shared_offsets: Some([0x120, 0x124]),
     global_descriptor: Some(0x118),
@@ -202,6 +208,7 @@ const AMPERE_BANK0: Bank0 = Bank0 {
 /// Turing's, which Volta shares: that of Ampere without a descriptor and a reserved part of shared memory.
 const TURING_BANK0: Bank0 = Bank0 {
     parameter_end: Some(0x114),
+    per_cta_memory: None,
     reserved_shared_size: None,
     reserved_shared_offsets: None,
     global_descriptor: None,
@@ -223,6 +230,7 @@ const HOPPER_BANK0: Bank0 = Bank0 {
     constant_window: 0xd0,
     envreg: [0x40, 0x44, 0x48],
     nsmid: 0x10c,
+    per_cta_memory: Some([0x1c0, 0x1c8]),
     reserved_shared_size: Some(0x114),
     reserved_shared_offsets: Some([0x68, 0x6c]),
     global_descriptor: Some(0x208),
@@ -258,6 +266,7 @@ const BLACKWELL_BANK0: Bank0 = Bank0 {
     constant_window: 0x120,
     envreg: [0x250, 0x254, 0x258],
     nsmid: 0x2d0,
+    per_cta_memory: Some([0xa8, 0xb0]),
     reserved_shared_size: Some(0x16c),
     reserved_shared_offsets: Some([0x278, 0x27c]),
     global_descriptor: Some(0x358),
@@ -298,6 +307,7 @@ const SM_80: SmDescription = SmDescription {
     max_grid: [0x7fff_ffff, 65535, 65535],
     barriers_per_cta: 16,
     convergence_barriers: 16,
+    per_cta_slots: 32,
     shared_memory: 164 * 1024,
     max_shared_per_cta: 163 * 1024,
     max_static_shared: 48 * 1024,
@@ -328,6 +338,7 @@ const SM_86: SmDescription = SmDescription {
     max_warps: 48,
     max_ctas: 16,
     max_threads: 1536,
+    per_cta_slots: 16,
     shared_memory: 100 * 1024,
     max_shared_per_cta: 99 * 1024,
     ..SM_80
@@ -337,7 +348,9 @@ const SM_86: SmDescription = SmDescription {
 const SM_87: SmDescription =
     SmDescription { shared_memory: SM_80.shared_memory, max_shared_per_cta: SM_80.max_shared_per_cta, ..SM_86 };
 
-const SM_89: SmDescription = SmDescription { max_ctas: 24, ..SM_86 };
+const SM_89: SmDescription = SmDescription { max_ctas: 24, per_cta_slots: 24, ..SM_86 };
+
+const SM_88: SmDescription = SmDescription { per_cta_slots: 16, ..SM_89 };
 
 const SM_90: SmDescription = SmDescription {
     constant_operands: false,
@@ -361,7 +374,7 @@ const SM_100: SmDescription = SmDescription {
 const SM_110: SmDescription = SmDescription { max_warps: 48, max_ctas: 24, max_threads: 1536, ..SM_100 };
 
 /// As sm_110: ptxas 13.5.37 ignores `.minnctapersm` above 1536 threads and above 24 blocks. Its shared memory is not published: that of sm_100 (?).
-const SM_107: SmDescription = SM_110;
+const SM_107: SmDescription = SmDescription { per_cta_slots: 16, ..SM_110 };
 
 const SM_120: SmDescription = SmDescription {
     constant_operands: false,
@@ -371,6 +384,7 @@ const SM_120: SmDescription = SmDescription {
     max_warps: 48,
     max_ctas: 24,
     max_threads: 1536,
+    per_cta_slots: 24,
     shared_memory: 100 * 1024,
     max_shared_per_cta: 99 * 1024,
     shared_base: 0x400,
@@ -381,7 +395,7 @@ const SM_120: SmDescription = SmDescription {
 
 /// In the order of [`Arch::MODELLED`].
 static DESCRIPTIONS: [SmDescription; Arch::MODELLED.len()] =
-    [SM_75, SM_80, SM_86, SM_87, SM_89, SM_89, SM_90, SM_100, SM_100, SM_110, SM_107, SM_120, SM_120];
+    [SM_75, SM_80, SM_86, SM_87, SM_89, SM_88, SM_90, SM_100, SM_100, SM_110, SM_107, SM_120, SM_120];
 
 impl Arch {
     /// The chips that code is made for and that the simulator runs: those whose multiprocessor and constant bank 0 are described here.

@@ -255,7 +255,9 @@ fn attributes_of(function: &ast::Function) -> Attributes {
             FunctionDirective::MaxClusterRank(rank) => attributes.max_cluster_rank = Some(*rank),
             FunctionDirective::ExplicitCluster => attributes.explicit_cluster = true,
             FunctionDirective::NoReturn => attributes.noreturn = true,
+            FunctionDirective::MinPerCtaMemory(bytes) => attributes.min_per_cta_memory = Some(*bytes),
             FunctionDirective::MaxNCtaPerSm(_)
+            | FunctionDirective::Language(_)
             | FunctionDirective::BlocksAreClusters
             | FunctionDirective::AbiPreserve(_)
             | FunctionDirective::AbiPreserveControl(_)

@@ -82,13 +82,14 @@ bitflags::bitflags! {
         const ADDED = 1 << 14;
         /// Initialises an mbarrier, arrives at it, or looks at its phase.
         const MBARRIER = 1 << 15;
-        /// With `MBARRIER`: the arrival is a drop, the phase is told by its parity.
-        const OTHER_MBARRIER_KIND = 1 << 0;
+        /// With `MBARRIER`: the arrival is a drop, the phase is told by its parity. Of a copy in bulk: bytes at the ends of its source may
+        /// be out of bounds.
+        const OTHER_KIND = 1 << 0;
         /// What changes no code and is only told to tools.
         const NOTES = Self::MEMBERS.bits()
             | Self::ADDED.bits()
             | Self::MBARRIER.bits()
-            | Self::OTHER_MBARRIER_KIND.bits()
+            | Self::OTHER_KIND.bits()
             | Self::WORD_AROUND.bits();
     }
 }

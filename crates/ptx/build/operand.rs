@@ -131,6 +131,7 @@ fn address(spec: &Spec, inner: &str) -> Read<String> {
         "surf" => "Opaque(Handle::Surface)".to_owned(),
         "tmem" => "Tensor".to_owned(),
         "map" => "TensorMap".to_owned(),
+        "fabric" => "Fabric".to_owned(),
         "any" => "Any".to_owned(),
         name => {
             format!("Is({})", spec.member(Vocabulary::Space, name).ok_or_else(|| format!("no state space `{name}`"))?)

@@ -89,7 +89,7 @@ impl Places {
 fn gather(block: &Block, found: &mut impl FnMut(&Loc)) {
     for statement in &block.statements {
         match statement {
-            Statement::Loc(loc) => found(loc),
+            Statement::Loc(loc) if !loc.is_intermediate => found(loc),
             Statement::Block(inner) => gather(inner, found),
             _ => {}
         }

@@ -253,6 +253,7 @@ fn function_section(
         cluster: attributes.cluster,
         max_cluster_rank: attributes.max_cluster_rank,
         explicit_cluster: attributes.explicit_cluster,
+        min_per_cta_memory: attributes.min_per_cta_memory,
     };
     Ok(spec)
 }

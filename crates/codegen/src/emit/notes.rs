@@ -50,9 +50,12 @@ fn describe_function(section: &Section<'_>, id: FuncId, start: i64, spec: &mut F
         if flags.contains(InstFlags::WORD_AROUND) {
             spec.half_words.push(HalfWord { offset, address: address_of_half(&code, offset) });
         }
+        if flags.contains(InstFlags::OTHER_KIND) && !flags.contains(InstFlags::MBARRIER) {
+            spec.copies_ignoring_bounds.push(offset);
+        }
         if flags.contains(InstFlags::MBARRIER) {
             let mbarriers = spec.mbarriers.get_or_insert(Mbarriers { initialised: Some(0), accesses: Vec::new() });
-            let other = flags.contains(InstFlags::OTHER_MBARRIER_KIND);
+            let other = flags.contains(InstFlags::OTHER_KIND);
             let access = code.at(offset).and_then(|inst| access(section, &inst, offset, other));
             if access.is_some_and(|access| access.kind == MbarrierKind::Init) {
                 let once = !is_repeated(&code, &jumps, offset);

@@ -164,6 +164,7 @@ impl Notes<'_> {
             cluster: self.shape(number::CTA_PER_CLUSTER),
             max_cluster_rank: self.number(number::MAX_CLUSTER_RANK),
             explicit_cluster: self.find(number::EXPLICIT_CLUSTER).is_some(),
+            min_per_cta_memory: None,
         }
     }
 }

@@ -49,6 +49,8 @@ pub(super) fn module_info(layout: &Layout, spec: &ModuleSpec, symbols: &SymbolTa
         }
         records.push(Attribute::words(number::FRAME_SIZE, &[symbol, function.frame_size]));
     }
+    let memory = spec.functions.iter().filter_map(|function| function.limits.min_per_cta_memory).max();
+    records.extend(memory.map(|bytes| Attribute::words(number::MIN_PER_CTA_MEMORY_SIZE, &[bytes])));
     if spec.independent_samplers {
         records.push(Attribute::flag(number::TEXMODE_INDEPENDENT));
     }

@@ -46,6 +46,10 @@ pub(super) fn push(records: &mut Vec<Attribute>, function: &FunctionSpec) {
         let parts = words.chunks(UNUSED_WORDS);
         records.extend(parts.map(|part| Attribute::words(number::UNUSED_LOAD_BYTE_OFFSET, part)));
     }
+    if !function.copies_ignoring_bounds.is_empty() {
+        let offsets = &function.copies_ignoring_bounds;
+        records.push(Attribute::words(number::IGNOREOOB_CP_ASYNC_BULK_INSTR_OFFSETS, offsets));
+    }
     if let Some(mbarriers) = &function.mbarriers {
         let words: Vec<u32> = mbarriers.accesses.iter().flat_map(access).collect();
         records.push(Attribute::words(number::MBARRIER_INSTR_OFFSETS, &words));

@@ -1,5 +1,5 @@
 //! Copies, stores and reductions that the hardware does behind the threads' backs: `cp.async`,
-//! `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async`, `red.async`. Here they happen at once, in order, so
+//! `cp.async.bulk`, `cp.reduce.async.bulk`, both of `multimem`, `st.async`, `red.async`. Here they happen at once, in order, so
 //! that groups are always complete; barriers get their bytes.
 
 use super::atomic;
@@ -25,13 +25,20 @@ const MOST_BULK: u64 = 1 << 20;
 pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {
     let word = |word| inst.has(word);
     Ok(Some(match inst.opcode {
+        Opcode::Fabric if word(Word::Submit) || word(Word::Wait) => Action::Nothing,
+        Opcode::Fabric => {
+            return Err(Unsupported(format!(
+                "other devices' memory behind the fabric, which `{}` is for",
+                inst.opcode
+            )));
+        }
         Opcode::St if word(Word::Async) => store(inst, builder)?,
         Opcode::Red if word(Word::Async) => reduce(inst, builder)?,
         Opcode::Cp if word(Word::Tensor) => return Ok(None),
         Opcode::Cp if word(Word::CommitGroup) || word(Word::WaitGroup) || word(Word::WaitAll) => Action::Nothing,
         Opcode::Cp if word(Word::Mbarrier) => arrive(inst, builder)?,
         Opcode::Cp if word(Word::Prefetch) => Action::Nothing,
-        Opcode::Cp if word(Word::Bulk) => bulk(inst, builder)?,
+        Opcode::Cp | Opcode::Multimem if word(Word::Bulk) => bulk(inst, builder)?,
         Opcode::Cp if word(Word::Async) => copy(inst, builder)?,
         _ => return Ok(None),
     }))
@@ -128,13 +135,31 @@ fn barrier(
     }
 }
 
-/// `cp.async.bulk` and `cp.reduce.async.bulk`.
+/// How many bytes at both ends of the source may be out of bounds, if the form says so, and the operands after them.
+type Ignored<'i> = (Option<[Source; 2]>, &'i [Operand]);
+
+fn ignored<'i>(
+    inst: &Instruction,
+    more: &'i [Operand],
+    builder: &mut Builder<'_, '_>,
+) -> Result<Ignored<'i>, Unsupported> {
+    match more {
+        [left, right, more @ ..] if inst.has(Word::IgnoreOob) => {
+            Ok((Some([builder.source(left, ScalarType::U32)?, builder.source(right, ScalarType::U32)?]), more))
+        }
+        _ => Ok((None, more)),
+    }
+}
+
+/// `cp.async.bulk` and `cp.reduce.async.bulk`, also of `multimem`.
 fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
     let [to, from, size, more @ ..] = &inst.operands[..] else { return Err(form("cp.async.bulk")) };
     let (to, from) = ends(inst, to, from, builder)?;
     let size = builder.source(size, ScalarType::U32)?;
+    let (ignored, more) = ignored(inst, more, builder)?;
     let barrier = barrier(inst, more, builder)?;
-    let blocks = match (inst.has(Word::MulticastCluster), more) {
+    let is_multicast = inst.has(Word::MulticastCluster) || inst.has(Word::MulticastCluster16b);
+    let blocks = match (is_multicast, more) {
         (true, [_, blocks, ..]) => Some(builder.source(blocks, ScalarType::U16)?),
         (true, _) => return Err(form("cp.async.bulk")),
         (false, _) => None,
@@ -145,9 +170,9 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
         (false, _) => None,
     };
     let (element, step) = match inst.last_type() {
-        Some(ty) => (ty.bytes(), atomic::combine(inst, ty)?),
-        None if byte_mask.is_some() => (1, atomic::replace()),
-        None => (BULK_UNIT as u32, atomic::replace()),
+        Some(ty) if inst.has(Word::Reduce) => (ty.bytes(), atomic::combine(inst, ty)?),
+        _ if byte_mask.is_some() || ignored.is_some() => (1, atomic::replace()),
+        _ => (BULK_UNIT as u32, atomic::replace()),
     };
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
         let size = lane.get(&size) as u64;
@@ -158,6 +183,12 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
             return Err(FaultKind::Misuse(format!("a bulk copy of {size} bytes, no multiple of {BULK_UNIT}")));
         }
         let (to_start, from_start) = (to.address(lane), from.address(lane));
+        let [left, right] =
+            ignored.as_ref().map_or([0; 2], |ends| [lane.get(&ends[0]) as u64, lane.get(&ends[1]) as u64]);
+        if left.max(right) >= BULK_UNIT {
+            return Err(FaultKind::Misuse(format!("a bulk copy that ignores {left} and {right} bytes at its ends")));
+        }
+        let may_be_outside = move |at: u64| at < left || at >= size.saturating_sub(right);
         for address in [to_start, from_start] {
             if !address.is_multiple_of(BULK_UNIT) {
                 return Err(FaultKind::Misuse(format!("a bulk copy at {address:#x}, no multiple of {BULK_UNIT}")));
@@ -165,7 +196,12 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
         }
         let copy_to = |lane: &mut Lane<'_, '_>, to_start: u64| {
             (0..size).step_by(element as usize).filter(|at| written(*at)).try_for_each(|at| {
-                let data = lane.load(from.space.place(from_start.wrapping_add(at)), element)?.element(0, element);
+                let data = match lane.load(from.space.place(from_start.wrapping_add(at)), element) {
+                    Ok(data) => data.element(0, element),
+                    // The manual leaves open what is written then: nothing.
+                    Err(_) if may_be_outside(at) => return Ok(()),
+                    Err(fault) => return Err(fault),
+                };
                 let combined = lane.update(to.space.place(to_start.wrapping_add(at)), element, |old| {
                     let mut new = Data::default();
                     new.set(0, element, step(old.element(0, element), data, 0));

@@ -16,6 +16,8 @@ use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Word};
 const BYTES: u32 = 8;
 /// The most arrivals of a phase.
 const MOST: u64 = (1 << 20) - 1;
+/// The same with `.layout::v1`.
+const MOST_WITH_REPORTS: u64 = (1 << 9) - 1;
 
 /// The contents of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +30,15 @@ struct Barrier {
     bytes: i64,
     /// Whether the number of completed phases is odd.
     odd: bool,
+    /// Whether it has `.layout::v1`. No operation that the interpreter knows reports, so that nothing else depends on it.
+    reports: bool,
 }
 
 /// Lowest bit of each field; a field ends where the next begins.
 mod bit {
     pub(super) const EXPECTED: u32 = 0;
-    pub(super) const BYTES: u32 = 20;
+    pub(super) const REPORTS: u32 = 20;
+    pub(super) const BYTES: u32 = 21;
     /// Negated, modulo 2^20.
     pub(super) const PENDING: u32 = 43;
     pub(super) const ODD: u32 = 63;
@@ -52,6 +57,7 @@ impl Barrier {
             pending: pending_count(bits) & MOST,
             bytes: (bits << above) as i64 >> (above + bit::BYTES),
             odd: bits >> bit::ODD & 1 != 0,
+            reports: bits >> bit::REPORTS & 1 != 0,
         }
     }
 
@@ -72,6 +78,7 @@ impl Barrier {
             | (self.pending.wrapping_neg() & MOST) << bit::PENDING
             | bytes << bit::BYTES
             | u64::from(self.odd) << bit::ODD
+            | u64::from(self.reports) << bit::REPORTS
     }
 
     /// Begins the next phase if nothing is missing.
@@ -135,6 +142,7 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
     Ok(Some(match () {
         () if word(Word::Init) => initialise(inst, builder)?,
         () if word(Word::Inval) => invalidate(inst, builder)?,
+        () if word(Word::CheckLayout) => check_layout(inst, builder)?,
         () if word(Word::PendingCount) => pending(inst, builder)?,
         () if word(Word::TestWait) || word(Word::TryWait) => test(inst, builder)?,
         () if word(Word::Arrive) || word(Word::ArriveDrop) => arrive(inst, builder)?,
@@ -149,12 +157,14 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
 fn initialise(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
     let [at, count] = &inst.operands[..] else { return Err(form("mbarrier.init")) };
     let (at, count) = (builder.location(at, inst.space())?, builder.source(count, ScalarType::U32)?);
+    let reports = inst.has(Word::LayoutV1);
+    let most = if reports { MOST_WITH_REPORTS } else { MOST };
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
         let count = lane.get(&count) as u64;
-        if count == 0 || count > MOST {
-            return Err(FaultKind::Misuse(format!("mbarrier.init with {count} arrivals, not 1 to {MOST}")));
+        if count == 0 || count > most {
+            return Err(FaultKind::Misuse(format!("mbarrier.init with {count} arrivals, not 1 to {most}")));
         }
-        let barrier = Barrier { expected: count, pending: count, bytes: 0, odd: false };
+        let barrier = Barrier { expected: count, pending: count, bytes: 0, odd: false, reports };
         put(lane, at.place(lane), barrier.pack())
     })))
 }
@@ -175,9 +185,30 @@ fn pending(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, 
     })))
 }
 
-/// `test_wait` and `try_wait`, which answers at once too.
+fn check_layout(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
+    let [to, at] = &inst.operands[..] else { return Err(form("mbarrier.check_layout")) };
+    let (to, at) = (builder.destination(to, ScalarType::Pred)?, builder.location(at, inst.space())?);
+    let asked = inst.has(Word::LayoutV1);
+    Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
+        let bits = lane.load(at.place(lane), BYTES)?.element(0, BYTES) as u64;
+        let has_it = Barrier::initialised(bits)?.reports == asked;
+        lane.set(&to, has_it.into());
+        Ok(())
+    })))
+}
+
+/// `test_wait` and `try_wait`, which answers at once too. Primary and conditional phase are one, for nothing reports.
 fn test(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
-    let [to, at, phase, ..] = &inst.operands[..] else { return Err(form("mbarrier.test_wait")) };
+    let (first, value, at, phase) = match &inst.operands[..] {
+        [first, at @ Operand::Address(_), phase, ..] => (first, None, at, phase),
+        [first, value, at, phase, ..] => (first, Some(value), at, phase),
+        _ => return Err(form("mbarrier.test_wait")),
+    };
+    let (to, report) = match first {
+        Operand::Pair(pair) => (&pair[0], Some(builder.destination(&pair[1], ScalarType::Pred)?)),
+        to => (to, None),
+    };
+    let value = value.map(|value| builder.destination(value, ScalarType::B8)).transpose()?;
     let (to, at) = (builder.destination(to, ScalarType::Pred)?, builder.location(at, inst.space())?);
     let parity = inst.has(Word::Parity);
     let phase = builder.source(phase, if parity { ScalarType::U32 } else { ScalarType::B64 })?;
@@ -187,6 +218,7 @@ fn test(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
         let asked = if parity { phase & 1 != 0 } else { Barrier::unpack(phase).odd };
         let complete = Barrier::initialised(bits)?.odd != asked;
         lane.set(&to, complete.into());
+        report.iter().chain(&value).for_each(|reported| lane.set(reported, 0));
         Ok(())
     })))
 }

@@ -7,10 +7,10 @@ use crate::function::operands::Wide;
 use crate::function::ops::lut;
 use crate::function::{FnLower, destinations, operands, ops, place, shared, sources};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::Role::{Base, Offset, PD};
-use oriole_isa::{CctlOp, Cmp, Field, Opcode as Sass, QspcSpace};
-use oriole_ori::Operand;
-use oriole_ptx::ast::{Instruction, Opcode, Space, Word};
+use oriole_isa::Role::{Base, D, Offset, PD};
+use oriole_isa::{CctlOp, Cmp, Field, MemSize, Opcode as Sass, QspcSpace};
+use oriole_ori::{Inst, InstFlags, Operand};
+use oriole_ptx::ast::{self, Instruction, Opcode, Space, Word};
 
 /// The opcodes of this chapter.
 pub(crate) const CHAPTER: Chapter = &[
@@ -130,8 +130,11 @@ fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         Opcode::Applypriority => Some(CctlOp::DML2),
         _ => PREFETCHES.iter().find(|(word, _)| instruction.has(*word)).map(|(_, op)| *op),
     };
-    let level = level.ok_or_else(|| unknown(cx, instruction))?;
     let Some(address) = operands::operand(instruction, 0)?.address() else { return Err(unknown(cx, instruction)) };
+    if instruction.has(Word::ValidAddr) {
+        return touch(cx, address);
+    }
+    let level = level.ok_or_else(|| unknown(cx, instruction))?;
     let addr = address::resolve(cx, instruction.space(), address)?;
     let opcode = match addr.target {
         address::Target::Local => Sass::CCTLL,
@@ -139,6 +142,18 @@ fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         _ => return Err(unknown(cx, instruction)),
     };
     cx.emit(opcode, &[Field::CCTL_OP.is(level)], &[(Base, addr.base), (Offset, Operand::imm_signed(addr.offset))])?;
+    Ok(())
+}
+
+/// `prefetch{.global}.L1::32B.valid_addr [a];`: a load of one byte that nobody wants, as ptxas has it.
+fn touch(cx: &mut FnLower<'_, '_>, address: &ast::Address) -> Lowered {
+    let addr = address::resolve(cx, Some(Space::Global), address)?;
+    let mut inst = Inst::neutral(Sass::LDG, [Field::MEM_SIZE.is(MemSize::U8)].into_iter().collect());
+    inst.set_role(D, Operand::rz());
+    inst.set_role(Base, addr.base);
+    inst.set_role(Offset, Operand::imm_signed(addr.offset));
+    inst.flags |= InstFlags::VOLATILE;
+    cx.emit_inst(inst)?;
     Ok(())
 }
 

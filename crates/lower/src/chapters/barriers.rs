@@ -174,6 +174,8 @@ fn membar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let semantics = instruction.semantics().filter(|_| instruction.opcode == Opcode::Fence);
     match semantics {
         Some(Semantics::Acquire) => {}
+        // Only reads before it are ordered, which ptxas has no instruction for.
+        Some(Semantics::Release) if instruction.has(Word::Alias) => {}
         Some(Semantics::AcqRel | Semantics::Release) => fence(cx, MembarSem::ALL, scope)?,
         None if instruction.opcode == Opcode::Fence => fence(cx, MembarSem::ALL, scope)?,
         _ => fence(cx, MembarSem::SC, scope)?,
@@ -185,6 +187,10 @@ fn membar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::Alias) {
         match instruction.semantics() {
+            Some(Semantics::Acquire) if instruction.has(Word::FabricGeneric) || instruction.has(Word::FabricFabric) => {
+                invalidate(cx)?;
+                return cx.emit(Sass::FENCE, &[Field::FENCE_SPACE.is(FenceSpace::G)], &[]).map(|_| ());
+            }
             Some(Semantics::Acquire) => return invalidate(cx),
             Some(_) => return fence(cx, MembarSem::ALL, Scope::Sys),
             None => {}
@@ -216,9 +222,9 @@ fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// `fence.proxy.async::generic.sem.sync_restrict::space.cluster;`: a waiting cluster barrier or mbarrier has
-/// acquired already.
+/// acquired already; reads alone (`::read`) need no instruction.
 fn restricted(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if instruction.semantics() == Some(Semantics::Acquire) {
+    if instruction.semantics() == Some(Semantics::Acquire) || instruction.has(Word::SyncRestrictSharedClusterRead) {
         return Ok(());
     }
     fence(cx, MembarSem::ALL, Scope::Cta)?;

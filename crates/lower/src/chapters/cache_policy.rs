@@ -1,5 +1,6 @@
 //! Cache policies: `createpolicy`.
 
+use crate::chapters::asynchronous::fabric;
 use crate::chapters::calls;
 use crate::chapters::memory::address;
 use crate::error::{Lowered, invalid};
@@ -36,13 +37,22 @@ fn create_policy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered
     }
 }
 
-fn policy_of_range(cx: &mut FnLower<'_, '_>, instruction: &Instruction, priorities: u32) -> Lowered {
+/// The words of the address where a range begins, in global memory or behind a handle of the fabric.
+fn start_of_range(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<[Operand; 2]> {
+    if instruction.has(Word::Fabric) {
+        let words = fabric::handle(cx, instruction, 1)?;
+        return words.try_into().map_err(|_| unknown(cx, instruction));
+    }
     let Some(address) = operands::operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
-    let addr = address::resolve(cx, Some(Space::Global), address)?;
-    let start = addr.whole(cx)?;
+    let start = address::resolve(cx, Some(Space::Global), address)?.whole(cx)?;
+    Ok([start.lo, start.hi])
+}
+
+fn policy_of_range(cx: &mut FnLower<'_, '_>, instruction: &Instruction, priorities: u32) -> Lowered {
+    let start = start_of_range(cx, instruction)?;
     let (primary, total) =
         (sources::src(cx, operands::operand(instruction, 2)?)?, sources::src(cx, operands::operand(instruction, 3)?)?);
-    let args = [start.lo, start.hi, primary, total, Operand::imm(0x1800_0000 | priorities)];
+    let args = [start[0], start[1], primary, total, Operand::imm(0x1800_0000 | priorities)];
     let policy = calls::call_library(cx, "__oriole_policy_range", &args)?;
     let [low, high] = policy.as_slice() else { return Err(unknown(cx, instruction)) };
     let to = destinations::dst64_direct(cx, operands::operand(instruction, 0)?)?;

@@ -1,8 +1,9 @@
 //! `multimem`: accesses to multicast addresses, which stand for the same place in the memory of several devices.
 //!
-//! Stores and reductions are those of global memory: the address makes them reach every device. Only the load
+//! Stores, reductions and bulk copies are those of global memory: the address makes them reach every device. Only the load
 //! that combines what the devices hold is an instruction of its own.
 
+use crate::chapters::asynchronous::bulk;
 use crate::chapters::atomics::operation;
 use crate::chapters::memory;
 use crate::chapters::memory::access::Shape;
@@ -50,12 +51,13 @@ const TYPES: [(ScalarType, u32, AtomType, AtomType); 22] = {
     ]
 };
 
-/// `multimem.ld_reduce`, `multimem.st`, `multimem.red`
+/// `multimem.ld_reduce`, `multimem.st{.async}`, `multimem.red{.async}`, `multimem.cp{.reduce}.async.bulk`
 fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if !cx.has(Sass::LDGMC) {
         return Err(unknown(cx, instruction));
     }
     match () {
+        () if instruction.has(Word::Cp) => bulk::lower(cx, instruction),
         () if instruction.has(Word::LdReduce) => load(cx, instruction),
         () if instruction.has(Word::St) => memory::store(cx, instruction),
         () if instruction.has(Word::Red) => reduce(cx, instruction),

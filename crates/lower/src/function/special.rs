@@ -2,7 +2,7 @@
 
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::operands::Wide;
-use crate::function::{FnLower, destinations, ops};
+use crate::function::{FnLower, destinations, ops, word_ops};
 use oriole_isa::Role::{A, B, Bank, Base, C, D};
 use oriole_isa::{Arch, Bank0, ClusterBank0, Cmp, Cs2rSize, Field, Ifmt, Opcode as Sass, RndInt, special_registers};
 use oriole_ori::{Inst, InstFlags, Operand, VReg};
@@ -58,6 +58,7 @@ pub(crate) fn special64(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Low
             Ok(Wide::of_pair(pair))
         }
         SpecialReg::CurrentGraphExec => graph_exec(cx),
+        SpecialReg::Perctamemoryoffset => memory_of_block(cx, *span),
         reg if reg.as_str().ends_with("_64") => {
             let name = format!("%{}", reg.as_str().trim_end_matches("_64"));
             clock_pair(cx, special_number(&name, cx.arch(), *span)?)
@@ -244,6 +245,33 @@ fn graph_exec(cx: &mut FnLower<'_, '_>) -> Lowered<Wide> {
     Ok(Wide::of_pair(pair))
 }
 
+/// `%perctamemoryoffset`: of the memory of all blocks that of this one's place on its multiprocessor.
+fn memory_of_block(cx: &mut FnLower<'_, '_>, span: Span) -> Lowered<Wide> {
+    /// Bits of SR_VIRTID with the block's place on the multiprocessor: where, how many, where in the place's number.
+    const PLACE: [(u32, u32, u32); 2] = [(16, 0xf, 0), (29, 0x3, 4)];
+    let missing = || unsupported(span, format!("memory of blocks on {}", cx.arch()));
+    let [all, size] = bank0(cx).per_cta_memory.ok_or_else(missing)?;
+    let identity = hardware_register(cx, "SR_VIRTID")?;
+    let sm = hardware_register(cx, "SR_VIRTUALSMID")?;
+    let first = cx.temp()?;
+    let slots = cx.arch().sm().per_cta_slots;
+    ops::multiply_add(cx, first, sm, Operand::imm(slots), Operand::rz())?;
+    let mut number = first;
+    for (at, mask, weight) in PLACE {
+        let (shifted, bits, sum) = (cx.temp()?, cx.temp()?, cx.temp()?);
+        word_ops::shift_right(cx, false, shifted, identity, Operand::imm(at))?;
+        ops::lop3(cx, bits, shifted, Operand::imm(mask), Operand::rz(), ops::lut::AND)?;
+        ops::multiply_add(cx, sum, bits, Operand::imm(1 << weight), number)?;
+        number = sum;
+    }
+    let (size, offset) = (read_source(cx, Source::Bank(size))?, cx.temp()?);
+    ops::multiply_add(cx, offset, number, size, Operand::rz())?;
+    let (base, sum) = (cx.temp64()?, cx.temp64()?);
+    ops::read_constant64(cx, base, 0, u32::from(all))?;
+    ops::add64(cx, sum, Wide::of_pair(base), Wide::of_halves(offset, Operand::rz()))?;
+    Ok(Wide::of_pair(sum))
+}
+
 /// The number of the hardware register that is exactly the PTX register `name`.
 fn special_number(name: &str, arch: Arch, span: Span) -> Lowered<u8> {
     let register = special_registers::by_ptx_name(name, arch);
@@ -275,6 +303,7 @@ fn source_of(arch: Arch, reg: SpecialReg, part: Selector, span: Span) -> Lowered
         SpecialReg::Envreg2 => Source::Bank(bank.envreg[2]),
         reg if reg.as_str().starts_with("envreg") => Source::Value(0),
         SpecialReg::Nwarpid => Source::Value(arch.sm().max_warps),
+        SpecialReg::Perctamemorysize => bank_or(bank.per_cta_memory.map(|[_, size]| size), 0),
         SpecialReg::ClusterNctaid => bank_or(cluster.map(|c| c.nctaid[axis]), 1),
         SpecialReg::Nclusterid => bank_or(cluster.map(|c| c.nclusterid[axis]), 1),
         SpecialReg::ClusterNctarank => bank_or(cluster.map(|c| c.nctarank), 1),

@@ -341,6 +341,11 @@ impl Operands<'_> {
                     if self.has("tile::gather4") || self.has("tile::scatter4") { 5 } else { self.tensor_rank()? };
                 format!("[{}, {}]", self.register("b64", first, false)?, self.registers("b32", count, first, false)?)
             }
+            "fabric" => {
+                let count: usize = inner.split(',').nth(1)?.parse().ok()?;
+                let offsets: Option<Vec<String>> = (0..count).map(|n| self.register("b64", first + n, false)).collect();
+                format!("[{}, {}]", self.register("b32", first, false)?, offsets?.join(", "))
+            }
             "tmem" => format!("[{}]", self.register("b32", first, false)?),
             "shared" => format!("[g_shared+{}]", 16 * self.number),
             // The first space is that of the first address.

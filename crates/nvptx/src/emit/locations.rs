@@ -51,7 +51,7 @@ impl Emitter<'_> {
                 Some(InlinedAt { function: self.name(label), offset: 0, file, line, column })
             });
             let Place { file, line, column } = place;
-            found.push(Loc { file, line, column, inlined, span: self.place() });
+            found.push(Loc { file, line, column, inlined, is_intermediate: false, span: self.place() });
             outer = Some(place);
         }
         found
@@ -78,7 +78,14 @@ impl Body<'_, '_> {
         let line = node.int("line").and_then(|line| u32::try_from(line).ok()).filter(|&line| line > 0);
         if let Some((line, file)) = line.zip(lines.file_of(ir, subprogram)) {
             let span = self.emitter.place();
-            self.out.push(Statement::Loc(Box::new(Loc { file, line, column: 0, inlined: None, span })));
+            self.out.push(Statement::Loc(Box::new(Loc {
+                file,
+                line,
+                column: 0,
+                inlined: None,
+                is_intermediate: false,
+                span,
+            })));
         }
     }
 }

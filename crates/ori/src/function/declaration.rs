@@ -39,6 +39,8 @@ pub struct Attributes {
     pub maxnreg: Option<u32>,
     /// `.reqnctapercluster`: blocks of a cluster in x, y, z.
     pub cluster: Option<[u32; 3]>,
+    /// `.minperctamemory`: bytes of global memory that each block must have of its own.
+    pub min_per_cta_memory: Option<u32>,
     /// `.maxclusterrank`.
     pub max_cluster_rank: Option<u32>,
     /// `.explicitcluster`.

@@ -70,7 +70,7 @@ const FLAGS: Names<InstFlags> = Names(&[
     (InstFlags::MEMBERS, "members"),
     (InstFlags::ADDED, "added"),
     (InstFlags::MBARRIER, "mbarrier"),
-    (InstFlags::OTHER_MBARRIER_KIND, "other_kind"),
+    (InstFlags::OTHER_KIND, "other_kind"),
 ]);
 
 const FILES: Names<RegFile> = Names(&[

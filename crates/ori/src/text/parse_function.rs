@@ -126,6 +126,7 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
         "cluster" => a.cluster = Some([c.number()?, c.number()?, c.number()?]),
         "minnctapersm" => a.minnctapersm = Some(c.number()?),
         "maxnreg" => a.maxnreg = Some(c.number()?),
+        "minperctamemory" => a.min_per_cta_memory = Some(c.number()?),
         "maxclusterrank" => a.max_cluster_rank = Some(c.number()?),
         "barriers" => a.barriers = c.number()?,
         "shared_bytes" => a.shared_bytes = c.number()?,

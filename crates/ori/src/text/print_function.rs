@@ -83,6 +83,7 @@ fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
     let numbers = [
         ("minnctapersm", a.minnctapersm),
         ("maxnreg", a.maxnreg),
+        ("minperctamemory", a.min_per_cta_memory),
         ("maxclusterrank", a.max_cluster_rank),
         ("barriers", barriers),
         ("shared_bytes", shared_bytes),

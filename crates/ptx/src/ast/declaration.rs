@@ -34,6 +34,21 @@ impl Linkage {
     }
 }
 
+/// The languages of `.language` by number; those without a name are reserved (PTX 9.4, ".language").
+pub const LANGUAGES: [Option<&str>; 11] = [
+    Some("unknown"),
+    None,
+    None,
+    Some("ptx"),
+    Some("nvvm"),
+    Some("cuda c++"),
+    Some("cuda c++ tile"),
+    Some("tile ir"),
+    Some("python-cutile"),
+    Some("fortran"),
+    Some("optix"),
+];
+
 /// A directive between the parameters and the body of a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FunctionDirective {
@@ -57,6 +72,10 @@ pub enum FunctionDirective {
     BlocksAreClusters,
     /// `.noreturn`
     NoReturn,
+    /// `.language list`: the numbers of the languages that the code was made of, [`LANGUAGES`] by number.
+    Language(Box<[u8]>),
+    /// `.minperctamemory n`: bytes of global memory that each block must have of its own.
+    MinPerCtaMemory(u32),
     /// `.abi_preserve n`
     AbiPreserve(u32),
     /// `.abi_preserve_control n`

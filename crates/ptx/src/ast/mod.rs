@@ -22,7 +22,9 @@ mod type_class;
 mod types;
 mod vocabulary;
 
-pub use declaration::{Attribute, FunctionDirective, Init, Linkage, Property, PropertyValue, PtrInfo, Variable};
+pub use declaration::{
+    Attribute, FunctionDirective, Init, LANGUAGES, Linkage, Property, PropertyValue, PtrInfo, Variable,
+};
 pub use instr::{Call, Guard, Instruction};
 pub use item::{FileDirective, Function, Item, Module, Section, SectionEntry, SectionValue};
 pub use name::{Name, Span, Sym, SymbolTable};

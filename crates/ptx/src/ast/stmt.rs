@@ -83,7 +83,8 @@ pub struct TargetList {
     pub targets: Vec<Name>,
 }
 
-/// `.loc file line column [, function_name label [+ offset], inlined_at file line column]`
+/// `.loc file line column [, function_name label [+ offset], inlined_at file line column]`, or
+/// `.loc_intermediate file line column`
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loc {
     /// Index of a `.file`.
@@ -94,6 +95,8 @@ pub struct Loc {
     pub column: u32,
     /// Where the code was inlined from.
     pub inlined: Option<InlinedAt>,
+    /// `.loc_intermediate`: the place in the source of an intermediate language that the code was made of.
+    pub is_intermediate: bool,
     /// The directive.
     pub span: Span,
 }

@@ -8,7 +8,8 @@ use crate::ast::{
 use crate::grammar::{AddressSpace, AddressSpec, Handle};
 use crate::scope::{Binding, Register};
 
-/// Instructions whose generic and global addresses ptxas takes in 64-bit registers only; the others widen them.
+/// Instructions whose generic and global addresses ptxas takes in 64-bit registers only; the others widen them, and so does
+/// an asynchronous `multimem`.
 const WIDE_ADDRESSES: [Opcode; 11] = {
     use Opcode::*;
     [Ld, Ldu, St, Atom, Red, Prefetch, Prefetchu, Mbarrier, Discard, Applypriority, Multimem]
@@ -59,6 +60,7 @@ impl<'m> Checker<'m> {
         let wanted = match spec.space {
             AddressSpace::Any => return Ok(()),
             AddressSpace::Tensor => return self.tensor_fits(base, span),
+            AddressSpace::Fabric => return self.handle_fits(operand),
             AddressSpace::TensorMap => return self.place_in_tensor_fits(context.instruction, operand),
             AddressSpace::Opaque(handle) => {
                 self.coordinates_fit(context.instruction, operand)?;
@@ -82,7 +84,8 @@ impl<'m> Checker<'m> {
                     && !matches!(register.ty.class(), TypeClass::Float | TypeClass::Predicate)
                     && matches!(context.instruction.space(), None | Some(Space::Global))
                     && self.module.address_size == 64
-                    && WIDE_ADDRESSES.contains(&context.instruction.opcode) =>
+                    && WIDE_ADDRESSES.contains(&context.instruction.opcode)
+                    && !(context.instruction.opcode == Opcode::Multimem && context.instruction.has(Word::Async)) =>
             {
                 Err((name.span, Problem::BaseSize { register, name }))
             }
@@ -98,6 +101,28 @@ impl<'m> Checker<'m> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// `[endpoint, offset]`: a register of 32 bits, and such of 64 bits.
+    fn handle_fits(&self, operand: &'m Operand) -> Fits {
+        let Some(address) = operand.address() else { return Err((operand.span(), Problem::Brackets)) };
+        let (AddressBase::Name(endpoint), 0) = (address.base, address.offset) else {
+            return Err((address.span, Problem::Kind { expected: "a 32-bit register" }));
+        };
+        let is_integer_of = |name: Name, bits: u32| match self.scopes.lookup(name.sym) {
+            Some(Binding::Register(register)) => {
+                let is_integer = !matches!(register.ty.class(), TypeClass::Float | TypeClass::Predicate);
+                is_integer && register.vector.is_none() && register.ty.bits() == bits
+            }
+            _ => false,
+        };
+        if !is_integer_of(endpoint, 32) {
+            return Err((endpoint.span, Problem::Kind { expected: "a 32-bit register" }));
+        }
+        address.rest.iter().try_for_each(|offset| match offset {
+            Operand::Name(name) if is_integer_of(*name, 64) => Ok(()),
+            other => Err((other.span(), Problem::Kind { expected: "a 64-bit register" })),
+        })
     }
 
     /// `array[…]`: an array, and an index in a register of 32 or 64 bits.

@@ -55,6 +55,9 @@ impl<'m> Checker<'m> {
 
     /// A place in the source. What inlined code says of its caller is a place that stood before.
     pub(super) fn location(&mut self, loc: &Loc) {
+        if loc.is_intermediate {
+            return self.needs("`.loc_intermediate`", "loc_intermediate", loc.span);
+        }
         if let Some(inlined) = &loc.inlined {
             self.inlined(inlined, loc.span);
         }

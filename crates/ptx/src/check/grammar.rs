@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::Checker;
 use super::names::{Names, Registers};
 use super::operands::Fault;
-use crate::ast::{Instruction, Modifier, Operand, Span};
+use crate::ast::{FunctionDirective, Instruction, Modifier, Operand, Span, SpecialReg};
 use crate::diag::{Diagnostic, Rule};
 use crate::grammar::{self, Fit, Need, Selection};
 
@@ -72,8 +72,20 @@ impl<'m> Checker<'m> {
             self.least_version = self.least_version.max(need.version);
             if let Some(diagnostic) = self.unmet_need(&format!("`%{reg}`"), need, *span) {
                 self.error(diagnostic);
+            } else if matches!(reg, SpecialReg::Perctamemoryoffset | SpecialReg::Perctamemorysize)
+                && !self.has_memory_per_block()
+            {
+                let message = format!("`%{reg}` is only there in kernels with `.minperctamemory`");
+                let help = "write `.minperctamemory 0` between the kernel's parameters and its body";
+                self.error(Diagnostic::new(*span, message).rule(Rule::Declaration).help(help));
             }
         }
+    }
+
+    /// Whether the function whose body is checked has `.minperctamemory`.
+    fn has_memory_per_block(&self) -> bool {
+        let mut directives = self.current.iter().flat_map(|function| &function.directives);
+        directives.any(|directive| matches!(directive, FunctionDirective::MinPerCtaMemory(_)))
     }
 
     /// What is known of an instruction's opcode with its modifiers; modules repeat few of them many times.

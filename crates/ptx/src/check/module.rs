@@ -207,6 +207,8 @@ impl<'m> Checker<'m> {
             FunctionDirective::ExplicitCluster => ("explicitcluster", &[]),
             FunctionDirective::BlocksAreClusters => ("blocksareclusters", &[]),
             FunctionDirective::NoReturn => ("noreturn", &[]),
+            FunctionDirective::Language(_) => ("language", &[]),
+            FunctionDirective::MinPerCtaMemory(_) => ("minperctamemory", &[]),
             FunctionDirective::AbiPreserve(_) => ("abi_preserve", &[]),
             FunctionDirective::AbiPreserveControl(_) => ("abi_preserve_control", &[]),
             FunctionDirective::Pragma(pragmas) => return self.pragmas(pragmas, span, false),
@@ -214,7 +216,10 @@ impl<'m> Checker<'m> {
         self.needs(&format!("`.{name}`"), name, span);
         self.preserved(directive, span);
         let of_function = matches!(name, "noreturn" | "abi_preserve" | "abi_preserve_control");
-        if of_function == function.is_entry {
+        if name == "language" && function.body.is_none() {
+            self.declaration(span, "`.language` is a directive of functions with a body", "remove it");
+        }
+        if name != "language" && of_function == function.is_entry {
             let (is, other) = if of_function { ("functions", "a kernel") } else { ("kernels", "a function") };
             self.declaration(span, format!("`.{name}` is a directive of {is}, not of {other}"), "remove it");
         }

@@ -291,6 +291,8 @@ pub(crate) enum AddressSpace {
     Tensor,
     /// A tensor map with the coordinates of a place in the tensor.
     TensorMap,
+    /// Other devices' memory: a 32-bit register with the endpoint, and offsets in it in 64-bit registers.
+    Fabric,
     /// Not checked: generic, or a space that variables cannot be in.
     Any,
 }

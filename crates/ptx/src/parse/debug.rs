@@ -36,7 +36,15 @@ impl Parser<'_> {
             inlined = Some(InlinedAt { function, offset, file, line, column });
         }
         let span = self.since(start);
-        Ok(Loc { file, line, column, inlined, span })
+        Ok(Loc { file, line, column, inlined, is_intermediate: false, span })
+    }
+
+    /// `.loc_intermediate file line column`
+    pub(super) fn intermediate(&mut self) -> Parse<Loc> {
+        let start = self.span;
+        self.bump();
+        let [file, line, column] = self.position()?;
+        Ok(Loc { file, line, column, inlined: None, is_intermediate: true, span: self.since(start) })
     }
 
     fn position(&mut self) -> Parse<[u32; 3]> {

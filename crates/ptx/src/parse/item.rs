@@ -1,7 +1,7 @@
 //! Modules, functions and their directives.
 
 use super::{Parse, Parsed, Parser};
-use crate::ast::{Function, FunctionDirective, Item, Linkage, Space, Span};
+use crate::ast::{Function, FunctionDirective, Item, LANGUAGES, Linkage, Space, Span};
 use crate::diag::{Diagnostic, Rule};
 use crate::lexer::Token;
 
@@ -24,7 +24,7 @@ const FILE_DIRECTIVES: [&str; 11] = [
 ];
 
 /// What a directive between parameters and body may have been meant to be.
-const FUNCTION_DIRECTIVES: [&str; 13] = [
+const FUNCTION_DIRECTIVES: [&str; 15] = [
     ".maxntid",
     ".reqntid",
     ".reqnctapercluster",
@@ -37,6 +37,8 @@ const FUNCTION_DIRECTIVES: [&str; 13] = [
     ".explicitcluster",
     ".blocksareclusters",
     ".noreturn",
+    ".language",
+    ".minperctamemory",
     ".pragma",
 ];
 
@@ -290,8 +292,31 @@ impl<'s> Parser<'s> {
             ".explicitcluster" => FunctionDirective::ExplicitCluster,
             ".blocksareclusters" => FunctionDirective::BlocksAreClusters,
             ".noreturn" => FunctionDirective::NoReturn,
+            ".language" => FunctionDirective::Language(self.comma_list(Self::language)?.into()),
+            ".minperctamemory" => FunctionDirective::MinPerCtaMemory(self.integer(&format!("`{word}`"))?),
             _ => return self.unknown_directive((word, at), "a function", &FUNCTION_DIRECTIVES),
         })
+    }
+
+    /// A language by its name, in whatever case, or by its number.
+    fn language(&mut self) -> Parse<u8> {
+        let start = self.span;
+        let number = match self.token {
+            Token::String => {
+                let name = self.string()?;
+                let is_it = |known: &&Option<&str>| known.is_some_and(|known| known.eq_ignore_ascii_case(&name));
+                LANGUAGES.iter().position(|known| is_it(&known))
+            }
+            _ => Some(self.integer("a language")?).filter(|number| *number < LANGUAGES.len()),
+        };
+        match number.and_then(|number| u8::try_from(number).ok()) {
+            Some(number) => Ok(number),
+            None => {
+                let names: Vec<String> = LANGUAGES.iter().flatten().map(|name| format!("\"{name}\"")).collect();
+                let help = format!("known are {} and the numbers 0 to {}", names.join(", "), LANGUAGES.len() - 1);
+                self.fail(Diagnostic::new(self.since(start), "this language is not known").help(help))
+            }
+        }
     }
 
     /// One to three numbers behind a directive; absent ones are 1.

@@ -6,7 +6,8 @@ use crate::diag::Diagnostic;
 use crate::lexer::Token;
 
 /// What a directive in a body may have been meant to be.
-const BODY_DIRECTIVES: [&str; 7] = [".reg", ".param", ".local", ".shared", ".global", ".loc", ".pragma"];
+const BODY_DIRECTIVES: [&str; 8] =
+    [".reg", ".param", ".local", ".shared", ".global", ".loc", ".loc_intermediate", ".pragma"];
 
 impl Parser<'_> {
     /// Takes `{ … }`. Errors inside are recorded and skipped.
@@ -161,6 +162,7 @@ impl Parser<'_> {
                 }
             },
             ".loc" => out.push(Statement::Loc(Box::new(self.loc()?))),
+            ".loc_intermediate" => out.push(Statement::Loc(Box::new(self.intermediate()?))),
             ".pragma" => out.push(Statement::Pragma(self.pragma()?)),
             _ if matches!(self.deciding_word(), ".entry" | ".func") => {
                 self.lost_declarations = true;

@@ -95,7 +95,8 @@ impl Printer<'_> {
     }
 
     pub(super) fn loc(&mut self, loc: &Loc) {
-        self.put(format_args!(".loc {} {} {}", loc.file, loc.line, loc.column));
+        let word = if loc.is_intermediate { ".loc_intermediate" } else { ".loc" };
+        self.put(format_args!("{word} {} {} {}", loc.file, loc.line, loc.column));
         if let Some(at) = &loc.inlined {
             self.text(", function_name ");
             self.name(at.function);

@@ -2,8 +2,8 @@
 
 use super::Printer;
 use crate::ast::{
-    Attribute, FileDirective, Function, FunctionDirective, Init, Item, Linkage, Module, Property, PropertyValue,
-    Section, SectionEntry, SectionValue, Variable,
+    Attribute, FileDirective, Function, FunctionDirective, Init, Item, LANGUAGES, Linkage, Module, Property,
+    PropertyValue, Section, SectionEntry, SectionValue, Variable,
 };
 
 impl Printer<'_> {
@@ -98,6 +98,7 @@ impl Printer<'_> {
             D::ExplicitCluster => return self.text(".explicitcluster"),
             D::BlocksAreClusters => return self.text(".blocksareclusters"),
             D::NoReturn => return self.text(".noreturn"),
+            D::Language(languages) => return self.languages(languages),
             D::Pragma(words) => {
                 self.pragma(words);
                 return self.text(";");
@@ -108,8 +109,21 @@ impl Printer<'_> {
             D::MaxClusterRank(n) => (".maxclusterrank", n),
             D::AbiPreserve(n) => (".abi_preserve", n),
             D::AbiPreserveControl(n) => (".abi_preserve_control", n),
+            D::MinPerCtaMemory(n) => (".minperctamemory", n),
         };
         self.put(format_args!("{word} {number}"));
+    }
+
+    /// Languages by their names, those without one by their numbers.
+    fn languages(&mut self, languages: &[u8]) {
+        self.text(".language ");
+        for (at, language) in languages.iter().enumerate() {
+            self.text(if at > 0 { ", " } else { "" });
+            match LANGUAGES.get(usize::from(*language)).copied().flatten() {
+                Some(name) => self.put(format_args!("\"{name}\"")),
+                None => self.put(format_args!("{language}")),
+            }
+        }
     }
 
     fn dimensions(&mut self, word: &str, [x, y, z]: [u32; 3]) {

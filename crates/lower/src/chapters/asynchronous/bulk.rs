@@ -1,17 +1,18 @@
-//! `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory by the copy engine.
+//! `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory by the copy engine. Those of `multimem` are the same: the
+//! address makes them reach every device.
 
 use crate::chapters::asynchronous::{
     bracketed, groups_left, in_halves, needs_clusters, shared_word, wait_for_groups, wide_words,
 };
-use crate::chapters::memory::fences;
+use crate::chapters::memory::{fences, manner};
 use crate::error::Lowered;
 use crate::function::uniform::{one_by_one, uniform};
 use crate::function::{FnLower, operands, ops, sources, word_ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, Desc, Dst, Size, Src, UBase};
-use oriole_isa::{BulkType, CopyDst, CopySrc, Field, Opcode as Sass, ShiftDir, ShiftType};
-use oriole_ori::{Inst, Operand};
-use oriole_ptx::ast::{self, Instruction, ScalarType, Space, Word};
+use oriole_isa::{BulkType, CopyDst, CopySrc, Field, Mem, Opcode as Sass, ShiftDir, ShiftType};
+use oriole_ori::{Inst, InstFlags, Operand};
+use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Space, Word};
 
 /// Element types of a bulk reduction.
 const TYPES: [(ScalarType, BulkType); 11] = [
@@ -31,7 +32,7 @@ const TYPES: [(ScalarType, BulkType); 11] = [
 /// The copy engine counts in units of this many bytes (a shift).
 const UNIT_SHIFT: u32 = 4;
 
-/// `cp.async.bulk…`, `cp.reduce.async.bulk…`
+/// `cp.async.bulk…`, `cp.reduce.async.bulk…`, and both after `multimem`
 pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     match () {
@@ -80,6 +81,13 @@ impl<'i> Rest<'i> {
         self.operands.next().map(Some).ok_or_else(|| unknown(cx, instruction))
     }
 
+    /// Leaves out how many bytes at both ends of the source may be out of bounds: the copy engine looks at none.
+    fn skip_ignored(&mut self, cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+        let is_there = instruction.has(Word::IgnoreOob);
+        self.next_if(cx, instruction, is_there)?;
+        self.next_if(cx, instruction, is_there).map(|_| ())
+    }
+
     /// The mbarrier that counts the bytes of the copy: its shared address.
     pub(super) fn mbarrier(&mut self, cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operand> {
         let operand = self.next_if(cx, instruction, true)?;
@@ -92,12 +100,17 @@ impl<'i> Rest<'i> {
         cx: &mut FnLower<'_, '_>,
         instruction: &Instruction,
     ) -> Lowered<Option<Operand>> {
-        let mask = self.next_if(cx, instruction, instruction.has(Word::MulticastCluster))?;
+        let is_multicast = instruction.has(Word::MulticastCluster) || instruction.has(Word::MulticastCluster16b);
+        let mask = self.next_if(cx, instruction, is_multicast)?;
         mask.map(|mask| sources::src(cx, mask)).transpose()
     }
 
     /// The mask of the bytes of each unit that are written, if the copy has one.
-    fn byte_mask(&mut self, cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Option<Operand>> {
+    pub(super) fn byte_mask(
+        &mut self,
+        cx: &mut FnLower<'_, '_>,
+        instruction: &Instruction,
+    ) -> Lowered<Option<Operand>> {
         let mask = self.next_if(cx, instruction, instruction.has(Word::CpMask))?;
         mask.map(|mask| sources::src(cx, mask)).transpose()
     }
@@ -115,7 +128,7 @@ impl<'i> Rest<'i> {
     }
 }
 
-/// `cp{.reduce}.async.bulk.dst.src… [dst], [src], size{, [mbar]}{, blocks}{, policy}{, byte mask};`
+/// `cp{.reduce}.async.bulk.dst.src… [dst], [src], size{, left, right}{, [mbar]}{, blocks}{, policy}{, byte mask};`
 fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let mut spaces = instruction.spaces();
@@ -124,6 +137,7 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let from = crate::chapters::asynchronous::address_of(cx, instruction, 1)?;
     let bytes = sources::src(cx, operands::operand(instruction, 2)?)?;
     let mut rest = Rest::from(instruction, 3);
+    rest.skip_ignored(cx, instruction)?;
     let (to_global, from_global) = (to_space == Some(Space::Global), from_space == Some(Space::Global));
     let to = if to_global {
         wide_words(cx, to_space, to)?
@@ -139,6 +153,9 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let byte_mask = rest.byte_mask(cx, instruction)?;
     let size = size_word(cx, bytes, blocks.or(byte_mask))?;
     let mut inst = engine_inst(cx, instruction)?;
+    if instruction.has(Word::IgnoreOob) {
+        inst.flags |= InstFlags::OTHER_KIND;
+    }
     inst.mods.set(Field::COPY_DST, if to_global { CopyDst::G } else { CopyDst::S });
     if inst.opcode == Sass::UBLKCP {
         inst.mods.set(Field::COPY_SRC, if from_global { CopySrc::G } else { CopySrc::S });
@@ -154,14 +171,23 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// The instruction of a copy or a reduction, without operands and spaces.
-fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Inst> {
-    if !instruction.has(Word::Reduce) {
-        return Ok(Inst::neutral(Sass::UBLKCP, Default::default()));
+pub(super) fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Inst> {
+    let mem = strength(instruction).map_or(Mem::WEAK, |scope| manner::strength(cx, scope));
+    if !instruction.has(Word::Reduce) && !instruction.has(Word::TryRed) {
+        return Ok(Inst::neutral(Sass::UBLKCP, [Field::MEM.is(mem)].into_iter().collect()));
     }
     let op = crate::chapters::atomics::operation::operation(instruction);
     let ty = TYPES.iter().find(|(ty, _)| Some(*ty) == instruction.last_type());
     let ((_, op), (_, ty)) = op.zip(ty).ok_or_else(|| unknown(cx, instruction))?;
-    Ok(Inst::neutral(Sass::UBLKRED, [Field::ATOM_OP.is(op), Field::BULK_TYPE.is(*ty)].into_iter().collect()))
+    let fields = [Field::ATOM_OP.is(op), Field::BULK_TYPE.is(*ty), Field::MEM.is(mem)];
+    Ok(Inst::neutral(Sass::UBLKRED, fields.into_iter().collect()))
+}
+
+/// The scope in which the accesses are strong, if they are. ptxas has the whole system for a reduction of `multimem` without a scope,
+/// and says nothing of one of `cp.reduce`, which means the same.
+fn strength(instruction: &Instruction) -> Option<Scope> {
+    let reaches_all = instruction.opcode == Opcode::Multimem && instruction.has(Word::Reduce);
+    instruction.scope().or_else(|| reaches_all.then_some(Scope::Sys))
 }
 
 /// `cp.async.bulk.prefetch.L2.global [src], size{, policy};`
@@ -213,17 +239,20 @@ pub(crate) fn finish(cx: &mut FnLower<'_, '_>, mut inst: Inst, policy: Option<[O
     Ok(())
 }
 
+/// A size in units of the copy engine.
+pub(super) fn units(cx: &mut FnLower<'_, '_>, bytes: Operand) -> Lowered<Operand> {
+    if let Some(bytes) = crate::function::uniform::constant(bytes) {
+        return Ok(Operand::imm(bytes >> UNIT_SHIFT));
+    }
+    let to = cx.temp()?;
+    let mods = [Field::SHIFT_DIR.is(ShiftDir::R), Field::SHIFT_TYPE.is(ShiftType::U32), Field::HI.is(true)];
+    let operands = [(D, to), (A, Operand::rz()), (B, Operand::imm(UNIT_SHIFT)), (C, bytes)];
+    cx.emit(Sass::SHF, &mods, &operands)?;
+    Ok(to)
+}
+
 /// Size and mask, of blocks or of bytes, in one word.
-fn size_word(cx: &mut FnLower<'_, '_>, bytes: Operand, mask: Option<Operand>) -> Lowered<Operand> {
-    let units = match crate::function::uniform::constant(bytes) {
-        Some(bytes) => Operand::imm(bytes >> UNIT_SHIFT),
-        None => {
-            let to = cx.temp()?;
-            let mods = [Field::SHIFT_DIR.is(ShiftDir::R), Field::SHIFT_TYPE.is(ShiftType::U32), Field::HI.is(true)];
-            let operands = [(D, to), (A, Operand::rz()), (B, Operand::imm(UNIT_SHIFT)), (C, bytes)];
-            cx.emit(Sass::SHF, &mods, &operands)?;
-            to
-        }
-    };
+pub(super) fn size_word(cx: &mut FnLower<'_, '_>, bytes: Operand, mask: Option<Operand>) -> Lowered<Operand> {
+    let units = units(cx, bytes)?;
     in_halves(cx, units, mask.unwrap_or(Operand::rz()))
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `copy` | `cp.async`: copies of single threads, in groups |
 //! | `bulk` | `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory, their groups, prefetches |
+//! | `fabric` | `fabric`: copies of other devices' memory |
 //! | `launch` | `clusterlaunchcontrol`: the work of other blocks |
 //! | `tensor` | `cp.async.bulk.tensor`: copies of boxes of tensors |
 //! | `tensormap`, `replace` | the descriptions of tensors: prefetch, fence, copy; their fields |
@@ -12,6 +13,7 @@
 
 pub(crate) mod bulk;
 pub(crate) mod copy;
+pub(crate) mod fabric;
 pub(crate) mod launch;
 pub(crate) mod mbarrier;
 pub(crate) mod remote;
@@ -37,6 +39,7 @@ pub(crate) const CHAPTER: Chapter = &[
     (Opcode::Mbarrier, mbarrier::lower),
     (Opcode::Tensormap, tensormap::lower),
     (Opcode::Clusterlaunchcontrol, launch::lower),
+    (Opcode::Fabric, fabric::lower),
 ];
 
 /// `cp.async…` and `cp.reduce.async…`

@@ -20,7 +20,7 @@ use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Word};
 type Operation = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 
 /// The operations on targets before sm_90 and since. `arrive.expect_tx` is an arrival.
-const OPERATIONS: [(Word, Operation, Operation); 9] = [
+const OPERATIONS: [(Word, Operation, Operation); 10] = [
     (Word::Init, words::init, syncs::init),
     (Word::Inval, words::invalidate, syncs::invalidate),
     (Word::Arrive, words::arrive, syncs::arrive),
@@ -29,6 +29,7 @@ const OPERATIONS: [(Word, Operation, Operation); 9] = [
     (Word::CompleteTx, syncs::transaction, syncs::transaction),
     (Word::TestWait, words::wait, syncs::wait),
     (Word::TryWait, syncs::wait, syncs::wait),
+    (Word::CheckLayout, syncs::check_layout, syncs::check_layout),
     (Word::PendingCount, words::pending_count, syncs::pending_count),
 ];
 
@@ -68,7 +69,7 @@ fn release(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 /// The flags of an instruction that does what the PTX instruction says.
 fn notes(instruction: &Instruction) -> InstFlags {
     let other = instruction.has(Word::ArriveDrop) || instruction.has(Word::Parity);
-    if other { InstFlags::MBARRIER | InstFlags::OTHER_MBARRIER_KIND } else { InstFlags::MBARRIER }
+    if other { InstFlags::MBARRIER | InstFlags::OTHER_KIND } else { InstFlags::MBARRIER }
 }
 
 /// Where an arrival's state goes: a pair, or `RZ` for `_`.

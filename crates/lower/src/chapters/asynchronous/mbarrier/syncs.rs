@@ -1,20 +1,22 @@
 //! mbarriers since sm_90: 64 bits that SYNCS works on. Source: code of ptxas 13.0.88.
 //!
 //! Word 0 has, from bit 1 on, 2^20 − the arrivals that each phase expects; word 1, from bit 11 on, 2^20 − the
-//! arrivals still pending, and in bit 31 the phase.
+//! arrivals still pending, and in bit 31 the phase. Bit 0 of word 0 says `.layout::v1` (ptxas 13.5.37), which changes nothing else
+//! before sm_107: no operation of these targets reports, so that the report of a phase is always zero and its conditional phase over
+//! with it.
 
 use crate::chapters::asynchronous::mbarrier::{
     Addr, constant, needs_clusters, notes, parity, place, release, set_place, state_register,
 };
-use crate::chapters::memory::fences;
+use crate::chapters::memory::{address, fences};
 use crate::error::Lowered;
 use crate::function::ops::lut;
 use crate::function::uniform::{one_by_one, uniform};
 use crate::function::{FnLower, destinations, operands, ops, sources, special};
 use crate::handler::unknown;
-use oriole_isa::Role::{A, B, C, D, Offset, PD, UBase};
+use oriole_isa::Role::{A, B, C, D, Lut, Offset, PD, UBase};
 use oriole_isa::{Field, Opcode as Sass, ShiftDir, ShiftType, SyncsCctl, SyncsCount, SyncsOp, SyncsResult};
-use oriole_ori::{Guard, Inst, Operand, RegType};
+use oriole_ori::{Guard, Inst, InstFlags, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Space, Word};
 
 /// Counts are 2^20 − arrivals.
@@ -23,6 +25,8 @@ const COUNT: u32 = 1 << 20;
 const EXPECTED_AT: u32 = 1;
 /// First bit of the pending arrivals in word 1.
 const PENDING_AT: u32 = 11;
+/// Word 0 of an mbarrier of `.layout::v1` has this bit.
+const LAYOUT_V1: u32 = 1;
 
 /// SYNCS of one kind on the mbarrier at a place, without further operands.
 fn syncs(op: SyncsOp, place: Addr) -> Inst {
@@ -39,20 +43,34 @@ fn arrival(place: Addr, count: SyncsCount) -> Inst {
     inst
 }
 
-/// `mbarrier.init [m], count;`
+/// Where mbarriers keep reports, `.layout::v1` has other fields, and waits other results.
+fn without_reports(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if cx.has(Sass::SYNCSU_WARP) { Err(unknown(cx, instruction)) } else { Ok(()) }
+}
+
+/// `mbarrier.init{.layout} [m], count;`
 pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let place = place(cx, instruction, 0)?;
     let count = sources::src(cx, operands::operand(instruction, 1)?)?;
+    let layout = if instruction.has(Word::LayoutV1) { LAYOUT_V1 } else { 0 };
+    if layout != 0 {
+        without_reports(cx, instruction)?;
+    }
     let words = match crate::function::uniform::constant(count) {
         Some(bits) => {
             let pending = COUNT.wrapping_sub(bits);
-            [Operand::imm(pending << EXPECTED_AT), Operand::imm(pending << PENDING_AT)]
+            [Operand::imm(pending << EXPECTED_AT | layout), Operand::imm(pending << PENDING_AT)]
         }
         None => {
             let pending = cx.temp()?;
             ops::add(cx, pending, count.neg(), Operand::imm(COUNT))?;
-            [shift(cx, ShiftDir::L, pending, EXPECTED_AT)?, shift(cx, ShiftDir::L, pending, PENDING_AT)?]
+            let mut low = shift(cx, ShiftDir::L, pending, EXPECTED_AT)?;
+            if layout != 0 {
+                let plain = std::mem::replace(&mut low, cx.temp()?);
+                ops::lop3(cx, low, plain, Operand::imm(layout), Operand::rz(), lut::OR)?;
+            }
+            [low, shift(cx, ShiftDir::L, pending, PENDING_AT)?]
         }
     };
     let base = ops::in_reg(cx, place.base)?;
@@ -160,6 +178,16 @@ pub(crate) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
     Ok(())
 }
 
+/// What an mbarrier counts has come, `count` in a register; operand `n` names it.
+pub(crate) fn complete(cx: &mut FnLower<'_, '_>, instruction: &Instruction, n: usize, count: Operand) -> Lowered {
+    let address = crate::chapters::asynchronous::address_of(cx, instruction, n)?;
+    let place = address::resolve_shared(cx, Some(Space::Shared), address)?;
+    let mut inst = arrival(place, SyncsCount::A0TX);
+    inst.set_role(A, count);
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
 /// `mbarrier.expect_tx [m], bytes;` and `mbarrier.complete_tx`
 pub(crate) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
@@ -174,22 +202,64 @@ pub(crate) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -
     Ok(())
 }
 
-/// `mbarrier.test_wait|try_wait{.parity} p, [m], state{, hint};`: whether the phase is over. `try_wait` may
+/// `mbarrier.check_layout.layout p, [m];`
+pub(crate) fn check_layout(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    needs_clusters(cx, instruction)?;
+    let place = place(cx, instruction, 1)?;
+    let bits = cx.temp64()?;
+    let mut load = syncs(SyncsOp::LD, place);
+    load.set_role(D, Operand::reg(bits));
+    load.flags |= InstFlags::VOLATILE;
+    cx.emit_inst(load)?;
+    let result = destinations::dst_pred(cx, operands::operand(instruction, 0)?)?;
+    let table = if instruction.has(Word::LayoutV1) { lut::AND } else { lut::NOT_AND };
+    let (bit, table) = (Operand::imm(LAYOUT_V1), Operand::imm(u32::from(table)));
+    let operands =
+        [(PD, result), (D, Operand::rz()), (A, Operand::lo(bits)), (B, bit), (C, Operand::rz()), (Lut, table)];
+    cx.emit(Sass::LOP3, &[], &operands)?;
+    Ok(())
+}
+
+/// The report of a phase, which is zero: `p|report{, value}`. Gives the operand that says whether the phase is over.
+fn report_nothing<'i>(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &'i Instruction,
+    value: Option<&ast::Operand>,
+) -> Lowered<&'i ast::Operand> {
+    if let Some(value) = value {
+        let value = destinations::dst(cx, value)?;
+        ops::mov(cx, value, Operand::rz())?;
+    }
+    let first = operands::operand(instruction, 0)?;
+    let ast::Operand::Pair(pair) = first else { return Ok(first) };
+    let report = destinations::dst_pred(cx, &pair[1])?;
+    ops::mov_pred(cx, report, Operand::pt().not())?;
+    Ok(&pair[0])
+}
+
+/// `mbarrier.test_wait|try_wait{.parity} p{|report}{, value}, [m], state{, hint};`: whether the phase is over. `try_wait` may
 /// wait for it, with a hint at least that long.
 pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     let tries = instruction.has(Word::TryWait);
-    let hint = instruction.operands.get(3);
+    let value = instruction.operands.get(1).filter(|operand| operand.address().is_none());
+    let at = 1 + usize::from(value.is_some());
+    let hint = instruction.operands.get(at + 2);
+    let is_reported = value.is_some() || matches!(instruction.operands.first(), Some(ast::Operand::Pair(_)));
+    if is_reported || instruction.has(Word::PhaseTypeConditional) {
+        without_reports(cx, instruction)?;
+    }
     let acquires = instruction.semantics() != Some(Semantics::Relaxed) && instruction.scope() == Some(Scope::Cluster);
     if hint.is_some() || acquires {
         cx.guard_by_branch()?;
     }
-    let place = place(cx, instruction, 1)?;
-    let phase = operands::operand(instruction, 2)?;
+    let place = place(cx, instruction, at)?;
+    let phase = operands::operand(instruction, at + 1)?;
     let phase = if instruction.has(Word::Parity) { parity(cx, phase)? } else { sources::src64(cx, phase)?.hi };
     let phase = ops::in_reg(cx, phase)?;
     let hint = hint.map(|hint| sources::src(cx, hint)).transpose()?;
-    let result = destinations::dst_pred(cx, operands::operand(instruction, 0)?)?;
+    let is_over = report_nothing(cx, instruction, value)?;
+    let result = destinations::dst_pred(cx, is_over)?;
     let over = if result.as_reg().is_some() { result } else { cx.temp_pred()? };
     let mut check = syncs(SyncsOp::PHASECHK, place);
     check.set_role(A, phase);
