@@ -22,7 +22,7 @@ MODULE = """.version {version}
 .address_size 64
 .visible .entry k()
 {{
-    .reg .pred p<4>; .reg .b8 c<4>; .reg .b16 h<8>; .reg .b32 r<40>; .reg .b64 d<20>; .reg .b128 q<4>;
+    .reg .pred p<4>; .reg .b8 c<4>; .reg .b16 h<8>; .reg .b32 r<240>; .reg .b64 d<20>; .reg .b128 q<4>;
     .reg .f32 f<20>; .reg .f64 e<4>;
     {statement}
     ret;

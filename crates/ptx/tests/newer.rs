@@ -12,7 +12,7 @@ const TARGETS: [&str; 24] = [
 fn module(version: &str, target: &str, statement: &str) -> String {
     format!(
         ".version {version}\n.target sm_{target}\n.address_size 64\n.visible .entry k()\n{{\n\
-         .reg .pred p<4>; .reg .b8 c<4>; .reg .b16 h<8>; .reg .b32 r<40>; .reg .b64 d<20>; .reg .b128 q<4>;\n\
+         .reg .pred p<4>; .reg .b8 c<4>; .reg .b16 h<8>; .reg .b32 r<240>; .reg .b64 d<20>; .reg .b128 q<4>;\n\
          .reg .f32 f<20>; .reg .f64 e<4>;\n{statement}\nret;\n}}\n"
     )
 }
