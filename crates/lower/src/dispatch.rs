@@ -10,7 +10,7 @@ use crate::handler::{Chapter, Handler, unknown};
 use oriole_ptx::ast::{Instruction, Opcode};
 
 /// Every chapter; an opcode stands in one of them.
-const CHAPTERS: [Chapter; 23] = [
+const CHAPTERS: [Chapter; 24] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
     asynchronous::CHAPTER,
@@ -28,6 +28,7 @@ const CHAPTERS: [Chapter; 23] = [
     cache_policy::CHAPTER,
     moves::CHAPTER,
     multimem::CHAPTER,
+    sparsity::CHAPTER,
     stack::CHAPTER,
     surface::CHAPTER,
     tensor::CHAPTER,
