@@ -2,7 +2,7 @@
 
 use crate::chapters::{
     addresses, arithmetic, asynchronous, atomics, barriers, bits, cache_policy, calls, comparison, control, convert,
-    execution, extended, logic, memory, moves, multimem, stack, surface, tensor, texture, video, warp,
+    execution, extended, logic, memory, moves, multimem, sparsity, stack, surface, tensor, texture, video, warp,
 };
 use crate::error::Lowered;
 use crate::function::FnLower;

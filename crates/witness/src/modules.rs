@@ -7,7 +7,8 @@ use oriole_cubin::Target;
 use std::collections::BTreeMap;
 
 /// The targets that a table can run on.
-const TARGETS: [&str; 9] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a"];
+const TARGETS: [&str; 10] =
+    ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_120a"];
 /// Kernels of one module.
 const MODULE: usize = 48;
 
