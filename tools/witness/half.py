@@ -187,6 +187,7 @@ def mixed_pairs():
     """
     t = Table("half/mixed_pairs", SCRIPT)
     needs = "9.4 sm_107f"
+    folds = [("constants", "its code has .NP, whose meaning is not known")]
     two = lambda some, at, step, width: some[at % len(some)] << width | some[(at * step + 1) % len(some)]
 
     def each(function, widths, width):
@@ -209,7 +210,7 @@ def mixed_pairs():
             def product(a, b, c):
                 return F32.encode(added(multiplied(format.decode(a), F32.decode(b)), F32.decode(c), mode), mode)
 
-            t.form(f"fma.{mode}.f32x2.{f}x2.f32x2.f32x2 d, a, b, c;", "d:b64", each(product, (16, 32, 32), 32), needs=needs)
+            t.form(f"fma.{mode}.f32x2.{f}x2.f32x2.f32x2 d, a, b, c;", "d:b64", each(product, (16, 32, 32), 32), needs=needs, without=folds)
             for name in ("add", "sub"):
 
                 def total(a, b, c):
@@ -219,7 +220,7 @@ def mixed_pairs():
                 codes = [f"{name}.{mode}.f32x2.{f}x2.f32x2 d, a, c;"]
                 if mode == "rn":
                     codes.append(f"{name}.f32x2.{f}x2.f32x2 d, a, c;")
-                t.form(codes, "d:b64", each(total, (16, 32, 32), 32), needs=needs)
+                t.form(codes, "d:b64", each(total, (16, 32, 32), 32), needs=needs, without=folds)
         t.section("9.7.5.1 add, 9.7.5.2 sub, 9.7.5.4 mul (PTX 9.4)")
         sizes = [format.greatest, format.least, format.least * 3 / 2, format.step(1) / 2 + 1, format.least / 4, format.greatest * 2]
         singles = wide + [F32.encode(exactly(x * sign), "rz") for x in sizes for sign in (1, -1) if x <= F32.greatest]
@@ -236,7 +237,7 @@ def mixed_pairs():
                 return Either(bits & format.sign, bits) if tiny else bits
 
             code = f"{name}.rz{'.ftz' if ftz else ''}.{f}x2.f32x2.f32x2 d, a, b;"
-            t.form(code, f"d:{f}x2", each(result_of, (32, 32), 16), needs=needs)
+            t.form(code, f"d:{f}x2", each(result_of, (32, 32), 16), needs=needs, without=folds)
         other = BF16 if format is F16 else F16
         t.section("9.7.5.4 mul (PTX 9.4)")
         others = edges(other) + [near(random, other) for _ in range(8)]
@@ -248,7 +249,7 @@ def mixed_pairs():
             twice = format.encode(multiplied(a, format.decode(format.encode(b))))
             return once if once == twice else Either(once, twice)
 
-        t.form(f"mul.{f}x2.{f}x2.{other.name}x2 d, a, b;", f"d:{f}x2", each(factors, (16, 16), 16), needs=needs)
+        t.form(f"mul.{f}x2.{f}x2.{other.name}x2 d, a, b;", f"d:{f}x2", each(factors, (16, 16), 16), needs=needs, without=folds)
     return t
 
 

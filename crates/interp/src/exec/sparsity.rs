@@ -105,7 +105,10 @@ enum Kind {
     Unsigned,
     Signed,
     /// The sign bit, and the greatest magnitude that is no NaN.
-    Float { sign: u32, greatest: u32 },
+    Float {
+        sign: u32,
+        greatest: u32,
+    },
 }
 
 impl Rank {

@@ -75,9 +75,10 @@ fn to_halves(cx: &mut FnLower<'_, '_>, inst: &Instruction, format: ScalarType) -
 
 /// `mul` of halves of the result's format and halves of the other.
 fn product_of_halves(cx: &mut FnLower<'_, '_>, inst: &Instruction, format: ScalarType) -> Lowered {
-    let format = if format == ScalarType::Bf16x2 { HalfFmt::BF16_V2 } else { HalfFmt::F16 };
+    // The instruction names the format of its second source.
+    let other = if format == ScalarType::Bf16x2 { HalfFmt::F16 } else { HalfFmt::BF16_V2 };
     let [d, a, b] = operands(inst)?;
     let (a, b) = (halves(cx, a)?, halves(cx, b)?);
     let d = destinations::dst(cx, d)?;
-    word_ops::op2(cx, Opcode::HMUL2_MIXED, &[Field::HALF_FMT.is(format)], d, a, b)
+    word_ops::op2(cx, Opcode::HMUL2_MIXED, &[Field::HALF_FMT.is(other)], d, a, b)
 }

@@ -66,6 +66,6 @@ fn decompress(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let kept = fragment::words(cx, operands::operand(inst, 2)?, ScalarType::B32, sparsity.kept_registers())?;
     let (places, kept) = (fragment::together(cx, &places)?, fragment::together(cx, &kept)?);
     let (data, words) = fragment::fresh(cx, sparsity.group_registers())?;
-    cx.emit(Sass::SPDECOMPRESS, &fields, &[(D, data), (A, places), (B, kept)])?;
+    cx.emit(Sass::SPDECOMPRESS, &fields, &[(D, data), (A, kept), (B, places)])?;
     fragment::deliver(cx, operands::operand(inst, 0)?, ScalarType::B32, &words)
 }

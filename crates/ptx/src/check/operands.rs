@@ -2,8 +2,8 @@
 
 use super::Checker;
 use crate::ast::{
-    Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Sparsity, Space, Span, SpecialReg,
-    TypeClass, VectorLen, Word,
+    Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Space, Span, Sparsity,
+    SpecialReg, TypeClass, VectorLen, Word,
 };
 use crate::grammar::{self, Bounds, Constants, Count, Fit, Kind, OperandSpec, Parts, Ty};
 use crate::scope::{Binding, Register};

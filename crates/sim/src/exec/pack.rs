@@ -101,8 +101,7 @@ impl Conversion {
             PackDst::UE5M3 => (Number::Float(UE5M3), Random::HIGH),
             _ => (Number::Float(HALF), Random::THIRTEEN),
         };
-        let [relu, satfinite, positive_zero] =
-            [Field::RELU, Field::SATFINITE, Field::PZO].map(|field| inst.get(field));
+        let [relu, satfinite, positive_zero] = [Field::RELU, Field::SATFINITE, Field::PZO].map(|field| inst.get(field));
         let random = inst.get(Field::RS).then_some(random);
         Ok(Conversion { from, to, rounding: Rounding::of(inst), random, relu, satfinite, positive_zero })
     }

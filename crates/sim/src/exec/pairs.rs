@@ -38,7 +38,8 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
             fused(inst, [a, b, [Element::Nothing; 2]])
         }
         Opcode::FHFMA2 => {
-            let [a, b, c] = [Element::halves_or_pair(inst)?, Element::pair(inst, ways[1])?, Element::pair(inst, ways[2])?];
+            let [a, b, c] =
+                [Element::halves_or_pair(inst)?, Element::pair(inst, ways[1])?, Element::pair(inst, ways[2])?];
             fused(inst, [a, b, c])
         }
         Opcode::HMUL2_MIXED => product_of_halves(inst)?,
@@ -198,10 +199,13 @@ fn product_of_halves(inst: &Inst) -> Result<Compute, Unsupported> {
     if let Some((_, name)) = named.into_iter().find(|(field, _)| inst.get(*field)) {
         return Err(Unsupported(format!("HMUL2 of two formats with .{name}")));
     }
-    let (to, other) = if inst.get(Field::HALF_FMT) == HalfFmt::BF16_V2 { (BFLOAT, HALF) } else { (HALF, BFLOAT) };
+    let (other, to) = if inst.get(Field::HALF_FMT) == HalfFmt::BF16_V2 { (BFLOAT, HALF) } else { (HALF, BFLOAT) };
     let of = |role, format, low, high| {
-        [(low, 0), (high, 16)]
-            .map(|(is_other, at)| Element::Half { source: Src::of(inst, role), at: if is_other { 16 - at } else { at }, format })
+        [(low, 0), (high, 16)].map(|(is_other, at)| Element::Half {
+            source: Src::of(inst, role),
+            at: if is_other { 16 - at } else { at },
+            format,
+        })
     };
     let (a, b) = (inst.get(Field::SWZ_A), inst.get(Field::SWZ_B));
     let a = of(Role::A, to, a == Swizzle::H1_H1, a == Swizzle::H0_H0);

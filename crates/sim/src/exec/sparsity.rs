@@ -69,7 +69,7 @@ fn decompress(inst: &Inst) -> Result<Compute, Unsupported> {
     if kept >= group || group > 1 << place || kept * element > 32 {
         return Err(Unsupported(format!("SPDECOMPRESS of {kept} of {group} elements of {element} bits")));
     }
-    let (places, values, to) = (Src::of(inst, Role::A), Src::of(inst, Role::B), Dst::of(inst, Role::D));
+    let (values, places, to) = (Src::of(inst, Role::A), Src::of(inst, Role::B), Dst::of(inst, Role::D));
     let registers = move |bits: usize| (groups * kept * bits).div_ceil(32);
     Ok(host::compute(move |state: &mut State| {
         let spread = |lane| {

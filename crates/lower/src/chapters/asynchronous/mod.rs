@@ -26,8 +26,8 @@ use crate::function::operands::Wide;
 use crate::function::uniform::constant;
 use crate::function::{FnLower, operands, ops, shared};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::{Field, L2Control, Opcode as Sass};
 use oriole_isa::Role::{A, B};
+use oriole_isa::{Field, L2Control, Opcode as Sass};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Address, Instruction, Opcode, Space, Word};
 
