@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::kernel::{Kernel, Operands};
+use crate::object::Object;
 use crate::table::{Except, Form, Program, Table, VERSION};
 use oriole_cubin::Target;
 use std::collections::BTreeMap;
@@ -100,7 +101,9 @@ fn program_modules(table: &Table, program: &Program) -> Vec<Module> {
         without: program.without.clone(),
         kernel: Kernel::of_program(program, case),
     };
-    let targets = targets(|target| program.needs.met_by(target));
+    // sm_107 has no instructions for textures and surfaces.
+    let images = program.objects.iter().any(|object| matches!(object, Object::Image { .. }));
+    let targets = targets(|target| program.needs.met_by(target) && !(images && target.sm == 107));
     let module = |case| Module { targets: targets.clone(), jobs: vec![job(case)], constants: false };
     program.cases.iter().map(module).collect()
 }
