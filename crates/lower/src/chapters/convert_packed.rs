@@ -106,16 +106,16 @@ pub(crate) fn cvt(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         [scales] => Some(sources::src(cx, scales)?),
         _ => return Err(unknown(cx, inst)),
     };
-    let fields = [
+    let mut fields = vec![
         Field::PACK_DST.is(to_code),
         Field::PACK_SRC.is(from_code),
         Field::PACK.is(form),
         Field::RND.is(rounding(inst)),
         Field::SATFINITE.is(inst.has(Word::Satfinite)),
         Field::RELU.is(inst.has(Word::Relu)),
-        Field::PZO.is(inst.has(Word::Pzo)),
-        Field::SCALE_BY_C.is(inst.has(Word::ScaledN1Ue8m0)),
     ];
+    let newer = [(Word::Pzo, Field::PZO), (Word::ScaledN1Ue8m0, Field::SCALE_BY_C)];
+    fields.extend(newer.iter().filter(|(word, _)| inst.has(*word)).map(|(_, field)| field.is(true)));
     let c = match (to_code, from_code) {
         (PackDst::S2_6, _) => scales_above(cx, scales)?,
         _ if inst.has(Word::ScaledN1Ue8m0) => above(cx, scales.ok_or_else(|| unknown(cx, inst))?, 24)?,

@@ -172,7 +172,7 @@ pub(super) fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> L
     let size = size_word(cx, bytes, None)?;
     let policy = Rest::from(instruction, 2).policy(cx, instruction)?;
     let control = super::l2_control(cx, Sass::UBLKPF, instruction)?;
-    let mut inst = Inst::neutral(Sass::UBLKPF, [Field::L2_CONTROL.is(control)].into_iter().collect());
+    let mut inst = Inst::neutral(Sass::UBLKPF, control.into_iter().collect());
     one_by_one(cx, |cx| {
         inst.set_role(Src, uniform(cx, &from)?);
         inst.set_role(Size, uniform(cx, &[size])?);

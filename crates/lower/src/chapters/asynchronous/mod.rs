@@ -27,7 +27,7 @@ use crate::function::uniform::constant;
 use crate::function::{FnLower, operands, ops, shared};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B};
-use oriole_isa::{Field, L2Control, Opcode as Sass};
+use oriole_isa::{Field, L2Control, Opcode as Sass, Setting};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Address, Instruction, Opcode, Space, Word};
 
@@ -57,15 +57,15 @@ pub(crate) fn priority(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> L
     if instruction.has(Word::Tensor) { tensor::lower(cx, instruction) } else { bulk::prefetch(cx, instruction) }
 }
 
-/// What a prefetch or a change of priority does in L2.
-fn l2_control(cx: &FnLower<'_, '_>, opcode: Sass, instruction: &Instruction) -> Lowered<L2Control> {
+/// What a prefetch or a change of priority does in L2, where it is no ordinary prefetch.
+fn l2_control(cx: &FnLower<'_, '_>, opcode: Sass, instruction: &Instruction) -> Lowered<Option<Setting>> {
     let control = match instruction.opcode {
         Opcode::Applypriority => L2Control::DM,
         _ if instruction.has(Word::L2EvictLast) => L2Control::PM,
-        _ => L2Control::PF,
+        _ => return Ok(None),
     };
-    let is_there = cx.has_with(opcode, Field::L2_CONTROL.is(control));
-    is_there.then_some(control).ok_or_else(|| unknown(cx, instruction))
+    let setting = Field::L2_CONTROL.is(control);
+    if cx.has_with(opcode, setting) { Ok(Some(setting)) } else { Err(unknown(cx, instruction)) }
 }
 
 /// The scoreboard that counts groups of copies (`docs/sched.md`).

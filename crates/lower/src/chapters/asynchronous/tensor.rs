@@ -116,8 +116,8 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way) -> Low
     }
     let mut inst = Inst::neutral(opcode, [Field::TENSOR_DIM.is(dimensions)].into_iter().collect());
     inst.mods.set(Field::IM2COL, mode);
-    if opcode == Sass::UTMAPF {
-        inst.mods.set(Field::L2_CONTROL, super::l2_control(cx, opcode, instruction)?);
+    if let Some(control) = super::l2_control(cx, opcode, instruction)? {
+        inst.mods.apply(control);
     }
     if opcode == Sass::UTMAREDG {
         let (_, op) =

@@ -118,8 +118,8 @@ fn commit(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         true => Some(sources::src(cx, operands::operand(instruction, 1)?)?),
         false => None,
     };
-    let of_a = instruction.has(Word::SyncRestrictSharedReadMmaA);
-    let mods = [pair_of(instruction), Field::MULTICAST.is(multicast), Field::BAR_A.is(of_a)];
+    let mut mods = vec![pair_of(instruction), Field::MULTICAST.is(multicast)];
+    mods.extend(instruction.has(Word::SyncRestrictSharedReadMmaA).then_some(Field::BAR_A.is(true)));
     one_by_one(cx, |cx| {
         let at = uniform(cx, &[mbarrier])?;
         let blocks = blocks.map(|blocks| uniform(cx, &[blocks])).transpose()?.unwrap_or(Operand::urz());
