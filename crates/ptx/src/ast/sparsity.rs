@@ -22,7 +22,7 @@ impl Sparsity {
     /// That of an instruction; `None` where its modifiers do not say one.
     #[must_use]
     pub fn of(instruction: &Instruction) -> Option<Sparsity> {
-        let (element, place) = (instruction.ty(0)?.bits().into(), instruction.ty(1)?.bits().into());
+        let (element, place) = (instruction.ty(0)?.bits(), instruction.ty(1)?.bits());
         let name = |prefix| instruction.words().find_map(|word: Word| word.as_str().strip_prefix(prefix));
         let (kept, group) = name("sp::")?.split_once(':')?;
         let (kept, group): (u32, u32) = (kept.parse().ok()?, group.parse().ok()?);
