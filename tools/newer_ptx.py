@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILE = os.path.join(HERE, "..", "crates", "ptx", "tests", "data", "newer.tsv")
-TARGETS = [f"sm_{name}" for name in "75 80 86 89 90 90a 100 100f 100a 103 103f 103a 110 110f 110a 120 120f 120a 121 121f 121a".split()]
+TARGETS = [f"sm_{name}" for name in "75 80 86 89 90 90a 100 100f 100a 103 103f 103a 107 107f 107a 110 110f 110a 120 120f 120a 121 121f 121a".split()]
 VERSIONS = ["9.0", "9.1", "9.2", "9.3", "9.4", "9.5"]
 # The kernel around a statement; crates/ptx/tests/newer.rs has the same.
 MODULE = """.version {version}
@@ -22,7 +22,7 @@ MODULE = """.version {version}
 .address_size 64
 .visible .entry k()
 {{
-    .reg .pred p<4>; .reg .b8 c<4>; .reg .b16 h<8>; .reg .b32 r<40>; .reg .b64 d<20>; .reg .b128 q<4>;
+    .reg .pred p<4>; .reg .b8 c<4>; .reg .b16 h<8>; .reg .b32 r<240>; .reg .b64 d<20>; .reg .b128 q<4>;
     .reg .f32 f<20>; .reg .f64 e<4>;
     {statement}
     ret;

@@ -191,5 +191,46 @@ def selections():
     return t
 
 
+def set_elements():
+    """PTX 9.4: `set` of the bytes and half-words of a word."""
+    t = Table("compare/set_elements", SCRIPT)
+    random = random_of("set elements")
+    parts = [0, 1, 2, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF]
+    words = [sum(parts[(at * step + step) % 9] << 8 * at for at in range(4)) for step in range(1, 9)]
+    words += [low | high << 16 for low, high in zip(edges(16), reversed(edges(16)))]
+    rows = [(a, words[(at * 5 + step) % len(words)]) for at, a in enumerate(words) for step in (0, 1, 4)]
+    rows += [(a, a ^ 1 << random.randrange(32)) for a in (random.getrandbits(32) for _ in range(12))]
+    t.section("9.7.7.1 set (PTX 9.4)")
+    t.rows("a:b32 b:b32", rows)
+    relations = {
+        "eq": lambda a, b: a == b,
+        "ne": lambda a, b: a != b,
+        "lt": lambda a, b: a < b,
+        "le": lambda a, b: a <= b,
+        "gt": lambda a, b: a > b,
+        "ge": lambda a, b: a >= b,
+    }
+    unsigned = {"lt": "lo", "le": "ls", "gt": "hi", "ge": "hs"}
+    for kind, count in (("u8", 4), ("s8", 4), ("u16", 2), ("s16", 2)):
+        width = 32 // count
+        for name, relation in relations.items():
+
+            def whole(a, b):
+                holds = lambda at: relation(*(element(word >> width * at & mask(width), kind) for word in (a, b)))
+                return sum(mask(width) << width * at for at in range(count) if holds(at))
+
+            codes = [f"set.{name}.{kind}x{count} d, a, b;"]
+            if kind[0] == "u" and name in unsigned:
+                codes.append(f"set.{unsigned[name]}.{kind}x{count} d, a, b;")
+            without = [("constants", "it stops with an internal error")] if count == 4 else ()
+            t.form(codes, "d:b32", whole, needs="9.4 sm_107f", without=without)
+    return t
+
+
+def element(bits, kind):
+    width = int(kind[1:])
+    return bits - (1 << width) if kind[0] == "s" and bits >> width - 1 else bits
+
+
 def tables():
-    return [setp(), set_(), halves(), selections()]
+    return [setp(), set_(), halves(), set_elements(), selections()]

@@ -426,7 +426,7 @@ def of_pairs():
 
 # Targets of conversions between pairs, and of the fixed-point format.
 PAIRS = "sm_100f|sm_110f|sm_120f"
-FIXED = "sm_100a|sm_103a|sm_110a|sm_120a|sm_121a"
+FIXED = "sm_100a|sm_103a|sm_107a|sm_110a|sm_120a|sm_121a"
 
 
 def power(scale):

@@ -179,5 +179,89 @@ def mixed():
     return t
 
 
+def mixed_pairs():
+    """PTX 9.4: add, sub, mul, fma of pairs, each operand of a format of its own. Halves are made singles first, exactly.
+
+    Of `.ftz` with halves as the result the manual says nothing more: whether subnormal halves are flushed is open. That the factors of
+    `mul.f16x2.f16x2.bf16x2` are of one format before they are multiplied it says; that this rounds too, it does not: both are right.
+    """
+    t = Table("half/mixed_pairs", SCRIPT)
+    needs = "9.4 sm_107f"
+    folds = [("constants", "its code has .NP, whose meaning is not known")]
+    two = lambda some, at, step, width: some[at % len(some)] << width | some[(at * step + 1) % len(some)]
+
+    def each(function, widths, width):
+        def whole(*operands):
+            parts = [function(*(x >> half * w & mask(w) for x, w in zip(operands, widths))) for half in (1, 0)]
+            return pack_two(*parts, width)
+
+        return whole
+
+    for format in (F16, BF16):
+        f = format.name
+        random = random_of(f"mixed pairs {f}")
+        narrow = edges(format) + [near(random, format) for _ in range(8)]
+        wide = edges(F32) + [near(random, F32) for _ in range(8)]
+        t.section("9.7.5.1 add, 9.7.5.2 sub, 9.7.5.3 fma (PTX 9.4)")
+        count = len(narrow)
+        t.rows(f"a:{f}x2 b:b64 c:b64", [(two(narrow, at, 3, 16), two(wide, 5 * at + 2, 7, 32), two(wide, 9 * at + at // 7, 5, 32)) for at in range(count)])
+        for mode in MODES:
+
+            def product(a, b, c):
+                return F32.encode(added(multiplied(format.decode(a), F32.decode(b)), F32.decode(c), mode), mode)
+
+            t.form(f"fma.{mode}.f32x2.{f}x2.f32x2.f32x2 d, a, b, c;", "d:b64", each(product, (16, 32, 32), 32), needs=needs, without=folds)
+            for name in ("add", "sub"):
+
+                def total(a, b, c):
+                    c = F32.decode(c)
+                    return F32.encode(added(format.decode(a), negated(c) if name == "sub" else c, mode), mode)
+
+                codes = [f"{name}.{mode}.f32x2.{f}x2.f32x2 d, a, c;"]
+                if mode == "rn":
+                    codes.append(f"{name}.f32x2.{f}x2.f32x2 d, a, c;")
+                t.form(codes, "d:b64", each(total, (16, 32, 32), 32), needs=needs, without=folds)
+        t.section("9.7.5.1 add, 9.7.5.2 sub, 9.7.5.4 mul (PTX 9.4)")
+        sizes = [format.greatest, format.least, format.least * 3 / 2, format.step(1) / 2 + 1, format.least / 4, format.greatest * 2]
+        singles = wide + [F32.encode(exactly(x * sign), "rz") for x in sizes for sign in (1, -1) if x <= F32.greatest]
+        t.rows("a:b64 b:b64", [(two(singles, at, 3, 32), two(singles, 5 * at + 2, 7, 32)) for at in range(len(singles))])
+        ftz = format is F16
+        for name in ("add", "sub", "mul"):
+
+            def result_of(a, b):
+                a, b = F32.decode(a, ftz), F32.decode(b, ftz)
+                b = negated(b) if name == "sub" else b
+                exact = multiplied(a, b) if name == "mul" else added(a, b, "rz")
+                bits = format.encode(exact, "rz")
+                tiny = ftz and bits & mask(15) and bits & 0x7C00 == 0
+                return Either(bits & format.sign, bits) if tiny else bits
+
+            code = f"{name}.rz{'.ftz' if ftz else ''}.{f}x2.f32x2.f32x2 d, a, b;"
+            t.form(code, f"d:{f}x2", each(result_of, (32, 32), 16), needs=needs, without=folds)
+        other = BF16 if format is F16 else F16
+        t.section("9.7.5.4 mul (PTX 9.4)")
+        others = edges(other) + [near(random, other) for _ in range(8)]
+        t.rows(f"a:{f}x2 b:{other.name}x2", [(two(narrow, at, 3, 16), two(others, 5 * at + 2, 7, 16)) for at in range(2 * count)])
+
+        def factors(a, b):
+            a, b = format.decode(a), other.decode(b)
+            once = format.encode(multiplied(a, b))
+            twice = format.encode(multiplied(a, format.decode(format.encode(b))))
+            return once if once == twice else Either(once, twice)
+
+        t.form(f"mul.{f}x2.{f}x2.{other.name}x2 d, a, b;", f"d:{f}x2", each(factors, (16, 16), 16), needs=needs, without=folds)
+    return t
+
+
+def pack_two(high, low, width):
+    """Two results side by side; of several that are right each."""
+    every = [a << width | b for a in alternatives(high) for b in alternatives(low)]
+    return every[0] if len(every) == 1 else Either(*every)
+
+
+def alternatives(result):
+    return result.values if isinstance(result, Either) else (result,)
+
+
 def tables():
-    return [*sums(), out_of_bounds(), signs(), extremes(), mixed()]
+    return [*sums(), out_of_bounds(), signs(), extremes(), mixed(), mixed_pairs()]

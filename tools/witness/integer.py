@@ -70,7 +70,7 @@ def sums():
 def elements():
     """PTX 9.2: four bytes of a word, and sums that saturate."""
     t = Table("integer/elements", SCRIPT)
-    needs = "9.2 sm_120f"
+    needs = "9.2 sm_107f|sm_120f"
     random = random_of("elements")
     bytes_ = [0, 1, 2, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF]
     words = [sum(bytes_[(at * step + step) % 9] << 8 * at for at in range(4)) for step in range(1, 9)]

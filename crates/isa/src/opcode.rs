@@ -119,7 +119,7 @@ pub enum WidthStep {
     Add,
     /// The width is multiplied with it.
     Multiply,
-    /// The width is divided by it.
+    /// The width is divided by it; a register that is filled in part counts.
     Divide,
 }
 
@@ -152,7 +152,7 @@ impl Width {
         }
         cases.fold(width + added, |width, (step, number)| match step {
             WidthStep::Multiply => width.saturating_mul(number),
-            WidthStep::Divide => width / number.max(1),
+            WidthStep::Divide => width.div_ceil(number.max(1)),
             WidthStep::Is | WidthStep::Add => width,
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::chapters::{
     addresses, arithmetic, asynchronous, atomics, barriers, bits, cache_policy, calls, comparison, control, convert,
-    execution, extended, logic, memory, moves, multimem, stack, surface, tensor, texture, video, warp,
+    execution, extended, logic, memory, moves, multimem, sparsity, stack, surface, tensor, texture, video, warp,
 };
 use crate::error::Lowered;
 use crate::function::FnLower;
@@ -10,7 +10,7 @@ use crate::handler::{Chapter, Handler, unknown};
 use oriole_ptx::ast::{Instruction, Opcode};
 
 /// Every chapter; an opcode stands in one of them.
-const CHAPTERS: [Chapter; 23] = [
+const CHAPTERS: [Chapter; 24] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
     asynchronous::CHAPTER,
@@ -28,6 +28,7 @@ const CHAPTERS: [Chapter; 23] = [
     cache_policy::CHAPTER,
     moves::CHAPTER,
     multimem::CHAPTER,
+    sparsity::CHAPTER,
     stack::CHAPTER,
     surface::CHAPTER,
     tensor::CHAPTER,

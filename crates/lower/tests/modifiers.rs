@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 /// Targets that a statement is tried for, in this order.
-const TARGETS: [(&str, Arch); 6] = [
+const TARGETS: [(&str, Arch); 7] = [
     ("sm_75", Arch::Sm75),
     ("sm_80", Arch::Sm80),
     ("sm_89", Arch::Sm89),
     ("sm_90a", Arch::Sm90),
     ("sm_100a", Arch::Sm100),
+    ("sm_107a", Arch::Sm107),
     ("sm_120a", Arch::Sm120),
 ];
 

@@ -99,12 +99,15 @@ fn kind<'a>(spec: &Spec, text: &'a str) -> Read<(String, &'a str)> {
     }
 }
 
-/// `4`, `x2` (twice the number of `.x4`), `n2` (a half of the shape's n), `g` (as many as gradients of the texture have)
-/// or `i` (of the tensor's dimensions all but two).
+/// `4`, `x2` (twice the number of `.x4`), `n2` (a half of the shape's n), `g` (as many as gradients of the texture have),
+/// `i` (of the tensor's dimensions all but two), or as structured sparsity says: `group`, `kept`, `places`.
 fn count(text: &str) -> Read<String> {
     match text {
         "g" => return Ok("Count::Gradient".to_owned()),
         "i" => return Ok("Count::Im2col".to_owned()),
+        "group" => return Ok("Count::SparseGroup".to_owned()),
+        "kept" => return Ok("Count::SparseKept".to_owned()),
+        "places" => return Ok("Count::SparsePlaces".to_owned()),
         _ => {}
     }
     let (kind, digits) = match text.as_bytes().first() {

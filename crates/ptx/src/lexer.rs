@@ -31,8 +31,8 @@ pub(crate) enum Token {
     /// `_`
     #[token("_")]
     Underscore,
-    /// A dotted word: a directive, a modifier or a component.
-    #[regex(r"\.[a-zA-Z0-9_$]+(::[a-zA-Z0-9_]+)*")]
+    /// A dotted word: a directive, a modifier (`.sp::2:4` too) or a component.
+    #[regex(r"\.[a-zA-Z0-9_$]+(::[a-zA-Z0-9_]+(:[0-9]+)?)*")]
     Dot,
     /// An integer or a hexadecimal floating-point constant.
     #[regex(r"[0-9][0-9a-zA-Z]*")]

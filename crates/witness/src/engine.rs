@@ -38,9 +38,18 @@ impl Display for Engine {
 /// What each kernel wrote, or why it stopped.
 pub type Outputs = Vec<Result<Vec<u8>, String>>;
 
+/// The version of PTX for code of a version on a target, which may be newer.
+#[must_use]
+pub fn version_for(version: (u32, u32), target: Target) -> (u32, u32) {
+    /// That of the first PTX with sm_107.
+    const RUBIN: (u32, u32) = (9, 4);
+    if target.sm == 107 { version.max(RUBIN) } else { version }
+}
+
 /// The directives that open a module; `mode` stands behind the target.
 #[must_use]
-pub fn header((major, minor): (u32, u32), target: Target, mode: Option<&str>) -> String {
+pub fn header(version: (u32, u32), target: Target, mode: Option<&str>) -> String {
+    let (major, minor) = version_for(version, target);
     let mode = mode.map_or_else(String::new, |mode| format!(", {mode}"));
     format!(".version {major}.{minor}\n.target {target}{mode}\n.address_size 64\n")
 }

@@ -14,7 +14,7 @@ mod parse;
 mod table;
 mod value;
 
-pub use engine::{Engine, Outputs, cubin, header, newest_version, run};
+pub use engine::{Engine, Outputs, cubin, header, newest_version, run, version_for};
 pub use field::{Field, Type};
 pub use kernel::{Check, Kernel, Operands, Recorded};
 pub use modules::{Job, Module, modules, runs};

@@ -2,12 +2,14 @@
 
 use crate::engine::Engine;
 use crate::kernel::{Kernel, Operands};
+use crate::object::Object;
 use crate::table::{Except, Form, Program, Table, VERSION};
 use oriole_cubin::Target;
 use std::collections::BTreeMap;
 
 /// The targets that a table can run on.
-const TARGETS: [&str; 9] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a"];
+const TARGETS: [&str; 10] =
+    ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_120a"];
 /// Kernels of one module.
 const MODULE: usize = 48;
 
@@ -99,7 +101,9 @@ fn program_modules(table: &Table, program: &Program) -> Vec<Module> {
         without: program.without.clone(),
         kernel: Kernel::of_program(program, case),
     };
-    let targets = targets(|target| program.needs.met_by(target));
+    // sm_107 has no instructions for textures and surfaces.
+    let images = program.objects.iter().any(|object| matches!(object, Object::Image { .. }));
+    let targets = targets(|target| program.needs.met_by(target) && !(images && target.sm == 107));
     let module = |case| Module { targets: targets.clone(), jobs: vec![job(case)], constants: false };
     program.cases.iter().map(module).collect()
 }

@@ -5,7 +5,7 @@
 
 use oriole_cubin::Target;
 use oriole_prerequisites::is_thorough;
-use oriole_witness::{Engine, Job, Kernel, Module, VERSION, modules, newest_version, run, runs, tables};
+use oriole_witness::{Engine, Job, Kernel, Module, VERSION, modules, newest_version, run, runs, tables, version_for};
 use rayon::prelude::*;
 use std::path::PathBuf;
 
@@ -21,11 +21,10 @@ fn all_engines_agree_with_the_tables() {
     let modules: Vec<Module> = chosen.flat_map(|table| modules(table, seed())).collect();
     let ptxas = oriole_prerequisites::tool("ptxas");
     let newest = ptxas.as_deref().and_then(newest_version).unwrap_or(VERSION);
-    let knows = |module: &Module| module.version() <= newest;
     let faults: Vec<String> = modules
         .par_iter()
         .enumerate()
-        .flat_map_iter(|(number, module)| faults(number, module, ptxas.as_ref().filter(|_| knows(module))))
+        .flat_map_iter(|(number, module)| faults(number, module, ptxas.as_ref().map(|tool| (tool, newest))))
         .collect();
     let told = faults.iter().take(TOLD_IN_ALL).cloned().collect::<Vec<_>>().join("\n");
     assert!(faults.is_empty(), "{} lines of faults\n{told}", faults.len());
@@ -36,7 +35,8 @@ fn seed() -> usize {
     std::env::var("ORIOLE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0)
 }
 
-fn faults(number: usize, module: &Module, ptxas: Option<&PathBuf>) -> Vec<String> {
+/// What is wrong with a module; ptxas with the newest version of PTX that it reads.
+fn faults(number: usize, module: &Module, ptxas: Option<(&PathBuf, (u32, u32))>) -> Vec<String> {
     let mut faults = Vec::new();
     if module.targets.is_empty() {
         return vec![format!("{}: no target has it", module.jobs[0].label)];
@@ -53,6 +53,8 @@ fn faults(number: usize, module: &Module, ptxas: Option<&PathBuf>) -> Vec<String
         if at == turn {
             engines.push(Engine::Interpreter);
         }
+        let knows = |newest| version_for(module.version(), *target) <= newest;
+        let ptxas = ptxas.filter(|(_, newest)| knows(*newest)).map(|(tool, _)| tool);
         engines.extend(ptxas.map(|tool| Engine::Ptxas(tool.clone(), 3)));
         engines.extend(ptxas.filter(|_| !module.constants).map(|tool| Engine::Ptxas(tool.clone(), 0)));
         for engine in engines {

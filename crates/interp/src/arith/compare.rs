@@ -143,7 +143,8 @@ fn set_predicates(inst: &Instruction) -> Result<Arithmetic, Unsupported> {
 /// `set`: 1.0 for a float result, all ones for an integer one. Packed sources give packed results, each in
 /// its half of the destination.
 fn set_value(inst: &Instruction) -> Result<Arithmetic, Unsupported> {
-    let (result, ty) = (type_of(inst, 0)?, type_of(inst, 1)?);
+    let result = type_of(inst, 0)?;
+    let ty = inst.ty(1).unwrap_or(result);
     let comparison = Comparison::of(inst, ty)?;
     let width = result.bits() / comparison.lanes;
     let hit = match arithmetic_format(elements(result).0) {

@@ -19,7 +19,7 @@ pub(super) fn compile(inst: &Instruction) -> Compiled {
     if inst.has(Word::Pack) {
         return convert_packed::pack_integers(inst, to, from).map(Some);
     }
-    let narrow = inst.has(Word::Satfinite) || inst.has(Word::Relu);
+    let narrow = [Word::Satfinite, Word::Relu, Word::Pzo].into_iter().any(|word| inst.has(word));
     let conversion = match (arithmetic_format(to), arithmetic_format(from)) {
         _ if narrow => None,
         (Some(format), Some(source)) => Some(float_to_float(inst, (to, format), (from, source))?),

@@ -7,7 +7,7 @@ use rustc_apfloat::{Float, Round};
 use smallvec::{SmallVec, smallvec};
 
 use super::float::{Finish, direction};
-use super::format::{Format, lost_fraction};
+use super::format::{Format, lost_fraction, ue5m3};
 use super::function::{Arithmetic, Bits, Results, Unsupported, low, number, saturated, unsupported};
 
 /// The elements of a packed or narrow type.
@@ -28,6 +28,8 @@ enum Element {
     Ue8m0,
     /// Signed bytes of 64ths.
     S2f6,
+    /// Floats without a sign: 5 bits of exponent, 3 of fraction; 255 is NaN.
+    Ue5m3,
 }
 
 /// The packed types and what they hold.
@@ -51,6 +53,7 @@ fn packed(ty: ScalarType) -> Option<Packed> {
         E3m2x4 => (Format::E3m2, 4, 8),
         E2m1x4 => (Format::E2m1, 4, 4),
         S2f6x2 => return Some(Packed { element: Element::S2f6, count: 2, stride: 8 }),
+        Ue5m3x2 => return Some(Packed { element: Element::Ue5m3, count: 2, stride: 8 }),
         Ue8m0x2 => return Some(Packed { element: Element::Ue8m0, count: 2, stride: 8 }),
         _ => return None,
     };
@@ -73,8 +76,19 @@ struct Conversion {
     direction: Direction,
     relu: bool,
     satfinite: bool,
-    /// `.scaled::n2::ue8m0`: the last operand has a power of two for each element.
-    scaled: bool,
+    /// `.pzo`: -0 becomes +0.
+    positive_zero: bool,
+    scales: Scales,
+}
+
+/// What powers of two the last operand has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scales {
+    None,
+    /// `.scaled::n1::ue8m0`: one for all elements.
+    Shared,
+    /// `.scaled::n2::ue8m0`: one for each element.
+    Each,
 }
 
 /// The conversions with a packed or narrow type on one side.
@@ -89,7 +103,12 @@ pub(super) fn compile(inst: &Instruction, to: ScalarType, from: ScalarType) -> R
         direction: if random { Direction::Random } else { Direction::Fixed(direction(inst)?) },
         relu: inst.has(Word::Relu),
         satfinite: inst.has(Word::Satfinite),
-        scaled: inst.has(Word::ScaledN2Ue8m0),
+        positive_zero: inst.has(Word::Pzo),
+        scales: match (inst.has(Word::ScaledN1Ue8m0), inst.has(Word::ScaledN2Ue8m0)) {
+            (true, _) => Scales::Shared,
+            (_, true) => Scales::Each,
+            _ => Scales::None,
+        },
     };
     // Scalar sources come first element first, which is the highest of the result.
     let separate = packed_from.count == 1;
@@ -99,8 +118,10 @@ pub(super) fn compile(inst: &Instruction, to: ScalarType, from: ScalarType) -> R
     if random {
         sources.push(ScalarType::B32);
     }
-    if conversion.scaled {
-        sources.push(ScalarType::B16);
+    match conversion.scales {
+        Scales::None => {}
+        Scales::Shared => sources.push(ScalarType::B8),
+        Scales::Each => sources.push(ScalarType::B16),
     }
     Ok(Arithmetic {
         sources,
@@ -123,17 +144,26 @@ pub(super) fn compile(inst: &Instruction, to: ScalarType, from: ScalarType) -> R
 impl Conversion {
     /// One element; `last` has the random bits or the scales.
     fn element(self, source: Bits, lane: u32, last: Bits) -> Bits {
-        let scale = if self.scaled { low(last >> (8 * lane), 8) } else { NO_SCALE };
+        let scale = match self.scales {
+            Scales::None => NO_SCALE,
+            Scales::Shared => last,
+            Scales::Each => low(last >> (8 * lane), 8),
+        };
         match (self.from.element, self.to.element) {
-            (Element::Float(from), Element::Float(to)) if self.scaled => {
+            (Element::Float(from), Element::Float(to)) if self.scales == Scales::Each => {
                 self.multiplied(from.decode(source), to, scale)
             }
+            (Element::Float(from), Element::Float(to)) if self.scales == Scales::Shared => {
+                self.divided(from.decode(from.flushed(source)), to, scale)
+            }
+            (Element::Ue5m3, Element::Float(to)) => self.multiplied(ue5m3::decode(source), to, scale),
+            (Element::Float(from), Element::Ue5m3) => self.unsigned(from, source, scale),
             (Element::Float(from), Element::Float(to)) => self.float(from, to, source, lane, last),
             (Element::S2f6, Element::Float(to)) => self.multiplied(fixed_point(source), to, scale),
             (Element::Float(from), Element::S2f6) => self.fixed(from.decode(source), scale),
             (Element::Float(from), Element::Ue8m0) => self.exponent(from, source),
             (Element::Ue8m0, Element::Float(to)) => power_of_two(to, source),
-            (Element::Ue8m0 | Element::S2f6, Element::Ue8m0 | Element::S2f6) => source,
+            _ => source,
         }
     }
 
@@ -143,13 +173,10 @@ impl Conversion {
         if product.is_nan() {
             return to.nan();
         }
-        let result = to.encode(product, Round::NearestTiesToEven);
-        let infinite = to.magnitude(result) > to.largest();
-        let result = if self.satfinite && infinite { result & to.sign() | to.largest() } else { result };
-        if self.relu { Finish::Relu.apply(to, result) } else { result }
+        self.finished(to, to.encode(product, Round::NearestTiesToEven))
     }
 
-    /// To `.s2f6`: the number divided by its scale, in 64ths, rounded to nearest and clamped. Of a NaN the greatest
+    /// To `.s2f6`: the number divided by its scale, in 64ths, rounded and clamped. Of a NaN the greatest
     /// number.
     fn fixed(self, value: Quad, scale: Bits) -> Bits {
         const GREATEST: Bits = 0x7f;
@@ -158,8 +185,46 @@ impl Conversion {
             return GREATEST;
         }
         let mut exact = false;
-        let steps = quotient.scalbn(FRACTION).to_i128_r(8, Round::NearestTiesToEven, &mut exact).value;
+        let steps = quotient.scalbn(FRACTION).to_i128_r(8, self.round(), &mut exact).value;
         low(if self.relu { steps.max(0) } else { steps } as Bits, 8)
+    }
+
+    /// A number divided by its scale.
+    fn divided(self, value: Quad, to: Format, scale: Bits) -> Bits {
+        let quotient = scaled(value, scale, -1);
+        if quotient.is_nan() {
+            return to.nan();
+        }
+        self.finished(to, to.encode(quotient, self.round()))
+    }
+
+    /// To `.ue5m3`, divided by the scale. The sign is lost. Beyond the greatest number there is that with `.satfinite` and towards
+    /// zero, else NaN.
+    fn unsigned(self, from: Format, source: Bits, scale: Bits) -> Bits {
+        let source = if self.scales == Scales::Shared { from.flushed(source) } else { source };
+        let quotient = scaled(from.decode(source).abs(), scale, -1);
+        if quotient.is_nan() {
+            return ue5m3::NAN;
+        }
+        let code = ue5m3::encode(quotient, self.round());
+        let stays = self.satfinite || quotient.is_finite() && self.round() == Round::TowardZero;
+        code.min(if stays { ue5m3::GREATEST } else { ue5m3::NAN })
+    }
+
+    /// The direction of rounding; to nearest where it is random.
+    fn round(self) -> Round {
+        match self.direction {
+            Direction::Fixed(round) => round,
+            Direction::Random => Round::NearestTiesToEven,
+        }
+    }
+
+    /// What the modifiers make of a rounded result.
+    fn finished(self, to: Format, result: Bits) -> Bits {
+        let infinite = to.magnitude(result) > to.largest();
+        let result = if self.satfinite && infinite { result & to.sign() | to.largest() } else { result };
+        let result = if self.relu { Finish::Relu.apply(to, result) } else { result };
+        if self.positive_zero && to.magnitude(result) == 0 { 0 } else { result }
     }
 
     fn float(self, from: Format, to: Format, source: Bits, lane: u32, random: Bits) -> Bits {
@@ -170,9 +235,7 @@ impl Conversion {
             Direction::Fixed(round) => to.encode(from.decode(source), round),
             Direction::Random => randomly(from, to, source, self.random_bits(lane, random)),
         };
-        let infinite = to.magnitude(result) > to.largest();
-        let result = if self.satfinite && infinite { result & to.sign() | to.largest() } else { result };
-        if self.relu { Finish::Relu.apply(to, result) } else { result }
+        self.finished(to, result)
     }
 
     /// The NaN of the result's format. To `.tf32` with `.rna` ptxas's code cuts the bits of the source, and

@@ -4,10 +4,12 @@
 //! made quiet.
 
 use oriole_ptx::ast::{Instruction, Opcode, Rounding, ScalarType, Word};
+use rustc_apfloat::ieee::Quad;
 use rustc_apfloat::{Float, Round};
+use smallvec::{SmallVec, smallvec};
 
 use super::format::{Format, odd, square_root};
-use super::function::{Arithmetic, Bits, Compiled, Unsupported, elements, type_of, unsupported};
+use super::function::{Arithmetic, Bits, Compiled, Results, Unsupported, elements, low, type_of, unsupported};
 
 /// Exact and correctly rounded instructions; approximations are elsewhere.
 pub(super) fn compile(inst: &Instruction) -> Compiled {
@@ -16,6 +18,7 @@ pub(super) fn compile(inst: &Instruction) -> Compiled {
     if let Some(operation) = operation(inst) {
         let rule = Rule::of(inst, operation, format)?;
         return match inst.ty(1) {
+            Some(_) if inst.ty(2).is_some() => pairs_of_formats(inst, rule, ty).map(Some),
             Some(narrow) => mixed(inst, rule, narrow).map(Some),
             None => Ok(Some(rule.arithmetic(ty))),
         };
@@ -186,7 +189,10 @@ impl Rule {
     }
 
     fn exactly(self, sources: [Bits; 3]) -> Bits {
-        let [a, b, c] = sources.map(|source| self.format.decode(source));
+        self.of_numbers(sources.map(|source| self.format.decode(source)))
+    }
+
+    fn of_numbers(self, [a, b, c]: [Quad; 3]) -> Bits {
         let one = self.format.decode(self.format.one());
         let at = |round| match self.operation {
             Operation::Add => a.add_r(b, round),
@@ -247,6 +253,37 @@ fn mixed(inst: &Instruction, rule: Rule, narrow: ScalarType) -> Result<Arithmeti
             Arithmetic::function(wide, [narrow, narrow, wide], move |[a, b, c]| rule.apply([widened(a), widened(b), c]))
         }
         _ => Arithmetic::function(wide, [narrow, wide], move |[a, c]| rule.apply([widened(a), c, 0])),
+    })
+}
+
+/// `add.f32x2.f16x2.f32x2` and its like: pairs of elements, each operand of a format of its own. What is computed of the
+/// numbers is exact, and rounded once.
+fn pairs_of_formats(inst: &Instruction, rule: Rule, result: ScalarType) -> Result<Arithmetic, Unsupported> {
+    let mut formats = [rule.format; 3];
+    let mut sources = SmallVec::new();
+    for (ty, format) in inst.types().skip(1).zip(&mut formats) {
+        match (arithmetic_format(elements(ty).0), elements(ty).1) {
+            (Some(found), 2) => *format = found,
+            _ => return unsupported(inst, format_args!("with a source of type `{ty}`")),
+        }
+        sources.push(ty);
+    }
+    let width = rule.format.width();
+    Ok(Arithmetic {
+        sources,
+        destinations: smallvec![result],
+        run: Box::new(move |given| {
+            let element = |lane: u32| {
+                let mut numbers = [Quad::ZERO; 3];
+                for ((number, format), value) in numbers.iter_mut().zip(formats).zip(given.values) {
+                    let bits = low(*value >> (lane * format.width()), format.width());
+                    *number = format.decode(if rule.ftz { format.flushed(bits) } else { bits });
+                }
+                let value = rule.of_numbers(numbers);
+                if rule.ftz { rule.format.flushed(value) } else { value }
+            };
+            Results { values: smallvec![element(1) << width | element(0)], carry: None }
+        }),
     })
 }
 

@@ -59,6 +59,27 @@ unbounded! {
     E2m3Wide: 7 bits, 3 exponent, least 0;
     E3m2Wide: 7 bits, 4 exponent, least -2;
     E2m1Wide: 5 bits, 3 exponent, least 0;
+    Ue5m3Wide: 10 bits, 6 exponent, least -14;
+}
+
+/// The format without a sign.
+pub(super) mod ue5m3 {
+    use super::{Bits, Float, Quad, Round, Ue5m3Wide, narrow, widen};
+
+    /// The one NaN.
+    pub(in crate::arith) const NAN: Bits = 0xff;
+    /// The greatest number.
+    pub(in crate::arith) const GREATEST: Bits = 0xfe;
+
+    /// The exact value.
+    pub(in crate::arith) fn decode(bits: Bits) -> Quad {
+        if bits == NAN { Quad::NAN } else { widen::<Ue5m3Wide>(bits) }
+    }
+
+    /// A positive number rounded, as if there were numbers above the greatest.
+    pub(in crate::arith) fn encode(value: Quad, round: Round) -> Bits {
+        narrow::<Ue5m3Wide>(value, round)
+    }
 }
 
 impl Format {

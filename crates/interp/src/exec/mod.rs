@@ -20,6 +20,7 @@ mod launch_control;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod sparsity;
 mod stack;
 mod surface;
 mod texture;
@@ -32,11 +33,12 @@ use oriole_ptx::ast::Instruction;
 /// One family of instructions.
 type Family = fn(&Instruction, &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported>;
 
-const FAMILIES: [Family; 13] = [
+const FAMILIES: [Family; 14] = [
     control::compile,
     memory::compile,
     atomic::compile,
     address::compile,
+    sparsity::compile,
     stack::compile,
     barrier::compile,
     collective::compile,

@@ -122,6 +122,9 @@ const PREFETCHES: [(Word, CctlOp); 4] = [
 
 /// `prefetch.space.level [a];`, `discard.L2 [a], size;`, `applypriority.L2::evict_normal [a], size;`
 fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::Async) {
+        return crate::chapters::asynchronous::priority(cx, instruction);
+    }
     if instruction.has(Word::Tensormap) {
         return crate::chapters::asynchronous::tensormap::prefetch(cx, instruction);
     }

@@ -1,7 +1,7 @@
 //! The opcodes that have forms for integers and floats of several widths.
 
 use crate::chapters::half::is_half;
-use crate::chapters::{division, extended, float32, float64, half, integer, integer_division, single_pair};
+use crate::chapters::{division, extended, float32, float64, half, integer, integer_division, mixed_pair, single_pair};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::handler::{Chapter, Handler, unknown};
@@ -45,12 +45,15 @@ enum Kind {
     SinglePair,
     /// Halves and a single, to a single.
     Mixed,
+    /// Pairs of several formats.
+    MixedPair,
     Integer,
     Other,
 }
 
 fn kind(inst: &Instruction) -> Kind {
     match inst.last_type() {
+        _ if inst.ty(2).is_some() => Kind::MixedPair,
         Some(ty) if is_half(ty) && inst.ty(0) == Some(ScalarType::F32) => Kind::Mixed,
         Some(ScalarType::F32) => Kind::Single,
         Some(ScalarType::F64) => Kind::Double,
@@ -68,6 +71,7 @@ fn add_sub(cx: &mut FnLower<'_, '_>, inst: &Instruction, subtract: bool) -> Lowe
         Kind::Half => half::half_binary(cx, inst),
         Kind::Mixed => half::half_mixed(cx, inst),
         Kind::SinglePair => single_pair::lower(cx, inst),
+        Kind::MixedPair => mixed_pair::lower(cx, inst),
         Kind::Integer if inst.has(Word::Cc) => {
             if subtract {
                 extended::sub(cx, inst)
@@ -86,6 +90,7 @@ fn mul(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         Kind::Double => float64::f64_mul(cx, inst),
         Kind::Half => half::half_binary(cx, inst),
         Kind::SinglePair => single_pair::lower(cx, inst),
+        Kind::MixedPair => mixed_pair::lower(cx, inst),
         Kind::Integer => integer::int_mul(cx, inst),
         Kind::Mixed | Kind::Other => Err(unknown(cx, inst)),
     }
@@ -106,6 +111,7 @@ fn fma(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         Kind::Half => half::half_fma(cx, inst),
         Kind::Mixed => half::half_mixed(cx, inst),
         Kind::SinglePair => single_pair::lower(cx, inst),
+        Kind::MixedPair => mixed_pair::lower(cx, inst),
         Kind::Integer | Kind::Other => Err(unknown(cx, inst)),
     }
 }
@@ -116,7 +122,7 @@ fn minmax(cx: &mut FnLower<'_, '_>, inst: &Instruction, least: bool) -> Lowered 
         Kind::Double => float64::f64_minmax(cx, inst, least),
         Kind::Half => half::half_minmax(cx, inst, least),
         Kind::Integer => integer::int_minmax(cx, inst, least),
-        Kind::SinglePair | Kind::Mixed | Kind::Other => Err(unknown(cx, inst)),
+        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Other => Err(unknown(cx, inst)),
     }
 }
 
@@ -127,7 +133,7 @@ fn sign(cx: &mut FnLower<'_, '_>, inst: &Instruction, absolute: bool) -> Lowered
         Kind::Half => half::half_sign(cx, inst, absolute),
         Kind::Integer if absolute => integer::int_abs(cx, inst),
         Kind::Integer => integer::int_neg(cx, inst),
-        Kind::SinglePair | Kind::Mixed | Kind::Other => Err(unknown(cx, inst)),
+        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Other => Err(unknown(cx, inst)),
     }
 }
 

@@ -201,7 +201,7 @@ const TRUE_VALUES: [(ScalarType, u32); 8] = [
 /// `set.op[.bop].dtype.stype d, a, b[, c];`
 fn set(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, b] = operands(inst)?;
-    let (Some(result), Some(ty)) = (inst.ty(0), inst.ty(1)) else { return Err(unknown(cx, inst)) };
+    let (Some(result), Some(ty)) = (inst.ty(0), inst.ty(1)) else { return set_elements(cx, inst, [d, a, b]) };
     let how = Comparison::of(cx, inst, ty, inst.operands.get(3))?;
     if is_packed(ty) {
         return set_packed(cx, result, how, [d, a, b]);
@@ -210,6 +210,16 @@ fn set(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let p = compared(cx, how, a, b)?;
     let d = destinations::dst(cx, d)?;
     word_ops::select(cx, d, Operand::imm(value), Operand::rz(), p)
+}
+
+/// Of packed integers: ones in the elements where the comparison holds.
+fn set_elements(cx: &mut FnLower<'_, '_>, inst: &Instruction, [d, a, b]: [&ast::Operand; 3]) -> Lowered {
+    let ty = inst.last_type().ok_or_else(|| unknown(cx, inst))?;
+    let how = Comparison::of(cx, inst, ty, None)?;
+    let kind = integer::vector_type(ty).filter(|_| cx.has(Opcode::VISET)).ok_or_else(|| unknown(cx, inst))?;
+    let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
+    let d = destinations::dst(cx, d)?;
+    word_ops::op2(cx, Opcode::VISET, &[Field::VTYPE.is(kind), Field::CMP.is(how.int)], d, a, b)
 }
 
 /// By element: ones and zeros, or 1.0 and 0.0 where the result is of a float type.

@@ -82,7 +82,7 @@ fn cvt(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         return Err(invalid(inst.span, "a conversion needs two types"));
     };
     let how = Conversion { to, from, rounding: inst.rounding(), ftz: inst.has(Word::Ftz), sat: inst.has(Word::Sat) };
-    let special = inst.has(Word::Relu) || inst.has(Word::Satfinite) || inst.has(Word::Pack);
+    let special = [Word::Relu, Word::Satfinite, Word::Pzo, Word::Pack].into_iter().any(|word| inst.has(word));
     let known = |ty| float_format(ty).is_some() || int_format(ty).is_some();
     if special || !known(to) || !known(from) {
         return convert_packed::cvt(cx, inst);

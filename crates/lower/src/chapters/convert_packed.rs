@@ -12,7 +12,7 @@ use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, Rounding, ScalarType, Word};
 
 /// Conversions of the packing unit: result, source, formats, form, number of sources.
-const PACKED: [(ScalarType, ScalarType, PackDst, PackSrc, Pack, usize); 36] = {
+const PACKED: [(ScalarType, ScalarType, PackDst, PackSrc, Pack, usize); 41] = {
     use ScalarType::*;
     [
         (F16x2, F32, PackDst::F16, PackSrc::F32, Pack::PACK_AB, 2),
@@ -51,6 +51,11 @@ const PACKED: [(ScalarType, ScalarType, PackDst, PackSrc, Pack, usize); 36] = {
         (Bf16x2, S2f6x2, PackDst::BF16, PackSrc::S2_6, Pack::UNPACK_B, 1),
         (S2f6x2, Bf16x2, PackDst::S2_6, PackSrc::BF16, Pack::UNPACK_B_MERGE_C, 1),
         (S2f6x2, F32, PackDst::S2_6, PackSrc::F32, Pack::PACK_AB_MERGE_C, 2),
+        (Ue5m3x2, F32, PackDst::UE5M3, PackSrc::F32, Pack::PACK_AB_MERGE_C, 2),
+        (Ue5m3x2, F16x2, PackDst::UE5M3, PackSrc::F16, Pack::UNPACK_B_MERGE_C, 1),
+        (Ue5m3x2, Bf16x2, PackDst::UE5M3, PackSrc::BF16, Pack::UNPACK_B_MERGE_C, 1),
+        (F16x2, Ue5m3x2, PackDst::F16, PackSrc::UE5M3, Pack::UNPACK_B, 1),
+        (Bf16x2, Ue5m3x2, PackDst::BF16, PackSrc::UE5M3, Pack::UNPACK_B, 1),
     ]
 };
 
@@ -101,7 +106,7 @@ pub(crate) fn cvt(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         [scales] => Some(sources::src(cx, scales)?),
         _ => return Err(unknown(cx, inst)),
     };
-    let fields = [
+    let mut fields = vec![
         Field::PACK_DST.is(to_code),
         Field::PACK_SRC.is(from_code),
         Field::PACK.is(form),
@@ -109,8 +114,11 @@ pub(crate) fn cvt(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         Field::SATFINITE.is(inst.has(Word::Satfinite)),
         Field::RELU.is(inst.has(Word::Relu)),
     ];
+    let newer = [(Word::Pzo, Field::PZO), (Word::ScaledN1Ue8m0, Field::SCALE_BY_C)];
+    fields.extend(newer.iter().filter(|(word, _)| inst.has(*word)).map(|(_, field)| field.is(true)));
     let c = match (to_code, from_code) {
         (PackDst::S2_6, _) => scales_above(cx, scales)?,
+        _ if inst.has(Word::ScaledN1Ue8m0) => above(cx, scales.ok_or_else(|| unknown(cx, inst))?, 24)?,
         (PackDst::BF16, PackSrc::F32 | PackSrc::E8) => Operand::rz(),
         (PackDst::BF16, _) => scales.unwrap_or(Operand::imm(NO_SCALES)),
         _ => Operand::rz(),
@@ -124,9 +132,13 @@ const NO_SCALES: u32 = 0x7f7f;
 
 /// The third operand of a conversion to `.s2f6x2`: the scales above the 16 bits that go in front of the results.
 fn scales_above(cx: &mut FnLower<'_, '_>, scales: Option<Operand>) -> Lowered<Operand> {
-    let Some(scales) = scales else { return Ok(Operand::imm(NO_SCALES << 16)) };
+    scales.map_or(Ok(Operand::imm(NO_SCALES << 16)), |scales| above(cx, scales, 16))
+}
+
+/// A value in the bits from `place` on.
+fn above(cx: &mut FnLower<'_, '_>, value: Operand, place: u32) -> Lowered<Operand> {
     let above = cx.temp()?;
-    word_ops::shift_left(cx, above, scales, Operand::imm(16))?;
+    word_ops::shift_left(cx, above, value, Operand::imm(place))?;
     Ok(above)
 }
 

@@ -38,6 +38,11 @@ const PACKED: [(ScalarType, VaddType, Vtype); 4] = [
     (ScalarType::S8x4, VaddType::S8X4, Vtype::S8X4),
 ];
 
+/// How the instructions on elements name a packed type.
+pub(crate) fn vector_type(ty: ScalarType) -> Option<Vtype> {
+    PACKED.iter().find(|(packed, ..)| *packed == ty).map(|(.., kind)| *kind)
+}
+
 /// The integer type of an instruction.
 pub(crate) fn int_type(inst: &Instruction) -> Lowered<IntType> {
     let ty = inst.last_type().ok_or_else(|| invalid(inst.span, "the instruction has no type"))?;

@@ -15,6 +15,7 @@ mod name;
 mod opcode;
 mod operand;
 mod shape;
+mod sparsity;
 mod special;
 mod stmt;
 mod table;
@@ -30,6 +31,7 @@ pub use item::{FileDirective, Function, Item, Module, Section, SectionEntry, Sec
 pub use name::{Name, Span, Sym, SymbolTable};
 pub use operand::{Address, AddressBase, Imm, Operand};
 pub use shape::Shape;
+pub use sparsity::Sparsity;
 pub use stmt::{Block, InlinedAt, Loc, Prototype, RegisterDecl, RegisterName, Statement, TargetList};
 pub use type_class::TypeClass;
 pub use types::{Lanes, Selector};

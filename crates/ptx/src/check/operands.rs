@@ -2,8 +2,8 @@
 
 use super::Checker;
 use crate::ast::{
-    Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Space, Span, SpecialReg,
-    TypeClass, VectorLen, Word,
+    Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Space, Span, Sparsity,
+    SpecialReg, TypeClass, VectorLen, Word,
 };
 use crate::grammar::{self, Bounds, Constants, Count, Fit, Kind, OperandSpec, Parts, Ty};
 use crate::scope::{Binding, Register};
@@ -120,6 +120,9 @@ impl Context<'_> {
             Count::PartOfN(divisor) => Some(usize::from(self.instruction.shape()?.n / divisor)),
             Count::Gradient => Some(texels(self.instruction)),
             Count::Im2col => super::addresses::tensor_dimensions(self.instruction).map(|dimensions| dimensions - 2),
+            Count::SparseGroup => Sparsity::of(self.instruction).map(Sparsity::group_registers),
+            Count::SparseKept => Sparsity::of(self.instruction).map(Sparsity::kept_registers),
+            Count::SparsePlaces => Sparsity::of(self.instruction).map(Sparsity::place_registers),
         }
     }
 }

@@ -268,6 +268,12 @@ pub(crate) enum Count {
     Gradient,
     /// The tensor's dimensions but two.
     Im2col,
+    /// Registers of the groups of a vector with structured sparsity.
+    SparseGroup,
+    /// Registers of what is kept of them.
+    SparseKept,
+    /// Registers of the places of what is kept.
+    SparsePlaces,
 }
 
 /// What stands in brackets.

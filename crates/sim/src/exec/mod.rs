@@ -57,6 +57,7 @@ mod pairs;
 mod predicate;
 mod rounding;
 mod sixteen;
+mod sparsity;
 mod system;
 mod tensor;
 #[cfg(test)]
@@ -85,7 +86,7 @@ pub(crate) fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
 
 /// The arithmetic of `inst`, or `None` if it is no arithmetic instruction.
 pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
-    const FAMILIES: [fn(&Inst, Opcode) -> Found<Compute>; 14] = [
+    const FAMILIES: [fn(&Inst, Opcode) -> Found<Compute>; 15] = [
         wide::compile,
         pairs::compile,
         elements::compile,
@@ -98,6 +99,7 @@ pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
         convert::compile,
         pack::compile,
         predicate::compile,
+        sparsity::compile,
         uniform::compile,
         tensor::compute,
     ];

@@ -1,7 +1,7 @@
 //! Conversions whose results share a register.
 
 use super::lanewise::int3;
-use super::rounding::{BFLOAT, E2M1, E2M3, E3M2, E4M3, E5M2, Format, HALF, Rounding, SINGLE, TENSOR, narrow};
+use super::rounding::{BFLOAT, E2M1, E2M3, E3M2, E4M3, E5M2, Format, HALF, Rounding, SINGLE, TENSOR, UE5M3, narrow};
 use crate::effect::{Compute, Unsupported};
 use oriole_isa::{Clamp, Field, HalfB, HalfC, Ifmt, Inst, Nfmt, Opcode, Pack, PackDst, PackSrc, PartC, RndInt, Scales};
 
@@ -69,6 +69,8 @@ struct Conversion {
     random: Option<Random>,
     relu: bool,
     satfinite: bool,
+    /// A result of -0 becomes +0.
+    positive_zero: bool,
 }
 
 impl Conversion {
@@ -83,6 +85,7 @@ impl Conversion {
             PackSrc::E3M2 => Number::Float(E3M2),
             PackSrc::E8 => Number::Power,
             PackSrc::S2_6 => Number::Fixed,
+            PackSrc::UE5M3 => Number::Float(UE5M3),
             _ => Number::Float(SINGLE),
         };
         let (to, random) = match inst.get(Field::PACK_DST) {
@@ -95,17 +98,26 @@ impl Conversion {
             PackDst::E3M2 => (Number::Float(E3M2), Random::HIGH),
             PackDst::E8 => (Number::Power, Random::HIGH),
             PackDst::S2_6 => (Number::Fixed, Random::HIGH),
+            PackDst::UE5M3 => (Number::Float(UE5M3), Random::HIGH),
             _ => (Number::Float(HALF), Random::THIRTEEN),
         };
-        let [relu, satfinite] = [Field::RELU, Field::SATFINITE].map(|field| inst.get(field));
+        let [relu, satfinite, positive_zero] = [Field::RELU, Field::SATFINITE, Field::PZO].map(|field| inst.get(field));
         let random = inst.get(Field::RS).then_some(random);
-        Ok(Conversion { from, to, rounding: Rounding::of(inst), random, relu, satfinite })
+        Ok(Conversion { from, to, rounding: Rounding::of(inst), random, relu, satfinite, positive_zero })
     }
 
     /// The bits of the number that `bits` are in the source format.
     #[inline]
     fn apply(&self, bits: u32) -> u32 {
         self.rounded(self.from.widen(bits), |value, to| narrow(value, to, self.rounding))
+    }
+
+    /// The same of the number divided by the power of two in the highest byte of `c`; subnormal numbers count as zero.
+    #[inline]
+    fn apply_divided(&self, bits: u32, c: u32) -> u32 {
+        let bits = if let Number::Float(from) = self.from { from.flush(bits) } else { bits };
+        let quotient = self.from.widen(bits) / Number::Power.widen(c >> 24);
+        self.rounded(quotient, |value, to| narrow(value, to, self.rounding))
     }
 
     /// The same of the number times a scale, or divided by it if the result is the narrow one.
@@ -130,7 +142,7 @@ impl Conversion {
     fn rounded(&self, value: f64, narrow: impl Fn(f64, Format) -> u32) -> u32 {
         let to = match self.to {
             Number::Float(to) => to,
-            Number::Fixed => return fixed(value, self.relu),
+            Number::Fixed => return fixed(value, self.rounding, self.relu),
             Number::Power => return power(value, self.rounding == Rounding::Up, self.satfinite),
         };
         if self.relu && value <= 0.0 {
@@ -139,8 +151,10 @@ impl Conversion {
         if value.is_nan() && !to.has_nan() {
             return to.greatest();
         }
+        let value = if to == UE5M3 { value.abs() } else { value };
         let limit = if self.satfinite { to.widen(to.greatest()) } else { f64::INFINITY };
-        narrow(value.clamp(-limit, limit), to)
+        let result = narrow(value.clamp(-limit, limit), to);
+        if self.positive_zero && result == to.sign() { 0 } else { result }
     }
 }
 
@@ -179,12 +193,13 @@ fn power(value: f64, up: bool, satfinite: bool) -> u32 {
     if satfinite { code.min(0xfe) } else { code }
 }
 
-/// `value` in 64ths, rounded to nearest and clamped; of a NaN the greatest number.
-fn fixed(value: f64, relu: bool) -> u32 {
+/// `value` in 64ths, rounded and clamped; of a NaN the greatest number.
+fn fixed(value: f64, rounding: Rounding, relu: bool) -> u32 {
     if value.is_nan() {
         return i8::MAX as u32;
     }
-    let steps = (value * STEPS).round_ties_even() as i8;
+    let steps = value * STEPS;
+    let steps = if rounding == Rounding::Zero { steps.trunc() } else { steps.round_ties_even() } as i8;
     u32::from(if relu { steps.max(0) } else { steps } as u8)
 }
 
@@ -233,6 +248,13 @@ fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
                 each.apply_scaled(high, c >> at >> next) << 16 | each.apply_scaled(low, c >> at)
             })
         }
+        Pack::PACK_AB_MERGE_C if inst.get(Field::SCALE_BY_C) => single_sources(inst, move |a, b, c| {
+            c << (2 * packed) | each.apply_divided(a, c) << packed | each.apply_divided(b, c)
+        }),
+        Pack::UNPACK_B_MERGE_C if inst.get(Field::SCALE_BY_C) => int3(inst, move |_, b, c| {
+            let [high, low] = [b >> 16, b & 0xffff].map(|half| each.apply_divided(half, c));
+            c << (2 * packed) | high << packed | low
+        }),
         Pack::PACK_AB_MERGE_C => single_sources(inst, move |a, b, c| {
             let [a, b] = each.apply_two(a, b, c);
             c << (2 * packed) | a << packed | b

@@ -82,6 +82,10 @@ pub(super) const E2M3: Format =
 pub(super) const E2M1: Format =
     Format { precision: 2, least: 0, greatest: 0x7, infinity: u32::MAX, nan: u32::MAX, sign: 1 << 3 };
 
+/// `ue5m3`, which has neither sign nor infinity: the bit of the sign is one that no number has.
+pub(super) const UE5M3: Format =
+    Format { precision: 4, least: -14, greatest: 0xfe, infinity: 0xff, nan: 0xff, sign: 1 << 8 };
+
 impl Format {
     /// The format has codes for NaN.
     pub(super) fn has_nan(self) -> bool {

@@ -190,14 +190,15 @@ fn strength(instruction: &Instruction) -> Option<Scope> {
     instruction.scope().or_else(|| reaches_all.then_some(Scope::Sys))
 }
 
-/// `cp.async.bulk.prefetch.L2.global [src], size{, policy};`
-fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+/// `cp.async.bulk.prefetch.L2.global{.L2::evict_last} [src], size{, policy};`, `applypriority.async.bulk{.global}… [a], size;`
+pub(super) fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let from = wide_words(cx, Some(Space::Global), crate::chapters::asynchronous::address_of(cx, instruction, 0)?)?;
     let bytes = sources::src(cx, operands::operand(instruction, 1)?)?;
     let size = size_word(cx, bytes, None)?;
     let policy = Rest::from(instruction, 2).policy(cx, instruction)?;
-    let mut inst = Inst::neutral(Sass::UBLKPF, Default::default());
+    let control = super::l2_control(cx, Sass::UBLKPF, instruction)?;
+    let mut inst = Inst::neutral(Sass::UBLKPF, control.into_iter().collect());
     one_by_one(cx, |cx| {
         inst.set_role(Src, uniform(cx, &from)?);
         inst.set_role(Size, uniform(cx, &[size])?);

@@ -28,8 +28,8 @@ use crate::function::operands::Wide;
 use crate::function::uniform::constant;
 use crate::function::{FnLower, operands, ops, shared};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{A, B};
+use oriole_isa::{Field, L2Control, Opcode as Sass, Setting};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Address, Instruction, Opcode, Space, Word};
 
@@ -53,6 +53,22 @@ fn copies(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         () if instruction.has(Word::Mbarrier) => mbarrier::arrive_after_copies(cx, instruction),
         () => copy::lower(cx, instruction),
     }
+}
+
+/// `applypriority.async.bulk…`
+pub(crate) fn priority(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::Tensor) { tensor::lower(cx, instruction) } else { bulk::prefetch(cx, instruction) }
+}
+
+/// What a prefetch or a change of priority does in L2, where it is no ordinary prefetch.
+fn l2_control(cx: &FnLower<'_, '_>, opcode: Sass, instruction: &Instruction) -> Lowered<Option<Setting>> {
+    let control = match instruction.opcode {
+        Opcode::Applypriority => L2Control::DM,
+        _ if instruction.has(Word::L2EvictLast) => L2Control::PM,
+        _ => return Ok(None),
+    };
+    let setting = Field::L2_CONTROL.is(control);
+    if cx.has_with(opcode, setting) { Ok(Some(setting)) } else { Err(unknown(cx, instruction)) }
 }
 
 /// The scoreboard that counts groups of copies (`docs/sched.md`).

@@ -9,7 +9,7 @@ use crate::handler::unknown;
 use oriole_isa::Role::{A, Dst, Src};
 use oriole_isa::{Field, Im2col, Opcode as Sass, TensorDim};
 use oriole_ori::{Inst, Operand};
-use oriole_ptx::ast::{self, Address, Instruction, Space, Word};
+use oriole_ptx::ast::{self, Address, Instruction, Opcode, Space, Word};
 
 /// Dimensions: the word, what SASS calls it, how many.
 const DIMENSIONS: [(Word, TensorDim, usize); 5] = [
@@ -45,12 +45,12 @@ enum Way {
     Prefetch,
 }
 
-/// `cp{.reduce}.async.bulk{.prefetch}.tensor.dim…`
+/// `cp{.reduce}.async.bulk{.prefetch}.tensor.dim…`, `applypriority.async.bulk.tensor.dim…`
 pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     cx.guard_by_branch()?;
     let way = match () {
-        () if instruction.has(Word::Prefetch) => Way::Prefetch,
+        () if instruction.has(Word::Prefetch) || instruction.opcode == Opcode::Applypriority => Way::Prefetch,
         () if instruction.space() == Some(Space::Global) => Way::Store,
         () => Way::Load,
     };
@@ -116,6 +116,9 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way) -> Low
     }
     let mut inst = Inst::neutral(opcode, [Field::TENSOR_DIM.is(dimensions)].into_iter().collect());
     inst.mods.set(Field::IM2COL, mode);
+    if let Some(control) = super::l2_control(cx, opcode, instruction)? {
+        inst.mods.apply(control);
+    }
     if opcode == Sass::UTMAREDG {
         let (_, op) =
             crate::chapters::atomics::operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;

@@ -12,9 +12,10 @@ use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Instruction, Word};
 
 /// Kinds of elements and their instruction.
-const KINDS: [(Word, Sass); 7] = [
+const KINDS: [(Word, Sass); 8] = [
     (Word::KindF16, Sass::UTCHMMA),
     (Word::KindTf32, Sass::UTCHMMA),
+    (Word::KindTi16, Sass::UTCHMMA),
     (Word::KindI8, Sass::UTCIMMA),
     (Word::KindF8f6f4, Sass::UTCQMMA),
     (Word::KindMxf8f6f4, Sass::UTCQMMA),
@@ -29,13 +30,14 @@ const OF_A: [Kept; 3] =
     [(Word::CollectorAFill, false, true), (Word::CollectorAUse, true, true), (Word::CollectorALastuse, true, false)];
 
 /// The same for each buffer of B; also what is not kept goes through the buffer that is named.
-const OF_B: [(BBuffer, [Kept; 4]); 4] = {
+const OF_B: [(BBuffer, [Kept; 4]); 5] = {
     use Word::*;
     const fn kept(words: [Word; 4]) -> [Kept; 4] {
         let [discard, fill, last, again] = words;
         [(discard, false, false), (fill, false, true), (last, true, false), (again, true, true)]
     }
     [
+        (BBuffer::BUFFER0, kept([CollectorBDiscard, CollectorBFill, CollectorBLastuse, CollectorBUse])),
         (BBuffer::BUFFER0, kept([CollectorB0Discard, CollectorB0Fill, CollectorB0Lastuse, CollectorB0Use])),
         (BBuffer::BUFFER1, kept([CollectorB1Discard, CollectorB1Fill, CollectorB1Lastuse, CollectorB1Use])),
         (BBuffer::BUFFER2, kept([CollectorB2Discard, CollectorB2Fill, CollectorB2Lastuse, CollectorB2Use])),

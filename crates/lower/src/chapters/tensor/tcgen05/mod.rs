@@ -113,12 +113,13 @@ fn shift(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 fn commit(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let mbarrier = shared_word(cx, instruction.space(), address_of(cx, instruction, 0)?)?;
-    let multicast = instruction.has(Word::MulticastCluster);
+    let multicast = instruction.has(Word::MulticastCluster) || instruction.has(Word::MulticastCluster32b);
     let blocks = match multicast {
         true => Some(sources::src(cx, operands::operand(instruction, 1)?)?),
         false => None,
     };
-    let mods = [pair_of(instruction), Field::MULTICAST.is(multicast)];
+    let mut mods = vec![pair_of(instruction), Field::MULTICAST.is(multicast)];
+    mods.extend(instruction.has(Word::SyncRestrictSharedReadMmaA).then_some(Field::BAR_A.is(true)));
     one_by_one(cx, |cx| {
         let at = uniform(cx, &[mbarrier])?;
         let blocks = blocks.map(|blocks| uniform(cx, &[blocks])).transpose()?.unwrap_or(Operand::urz());
