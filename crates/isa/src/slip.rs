@@ -147,20 +147,19 @@ fn outdated<'a>(inst: &Inst, following: impl Iterator<Item = &'a Inst>, arch: Ar
             return None;
         }
         let touches = Touches::of(next, arch);
-        let is_it = |one: &Cached, register| Register::new(RegFile::R, one.register) == Some(register);
         if shares_cache(next) {
             let reads = cached(next, arch);
             let met = |one: &Cached| reads.iter().find(|read| read.meets(one));
             let finds = |(one, is_old): &&(Cached, bool)| *is_old && met(one).is_some_and(|read| read.reads(one));
             if let Some((one, _)) = kept.iter().find(finds) {
-                return Some(Slip::Outdated { register: one.register, distance });
+                return Some(Slip::Outdated { register: one.register.number(), distance });
             }
             kept.retain(|(one, _)| met(one).is_none());
         } else {
-            kept.retain(|(one, _)| !touches.reads.iter().any(|read| is_it(one, read.register)));
+            kept.retain(|(one, _)| !touches.reads.iter().any(|read| read.register == one.register));
         }
         for write in touches.writes {
-            kept.iter_mut().filter(|(one, _)| is_it(one, write.register)).for_each(|(_, is_old)| *is_old = true);
+            kept.iter_mut().filter(|(one, _)| one.register == write.register).for_each(|(_, is_old)| *is_old = true);
         }
     }
     None

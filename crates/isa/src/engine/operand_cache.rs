@@ -2,6 +2,7 @@
 
 use super::fit::find_form;
 use super::table::Place;
+use crate::access::Register;
 use crate::{Arch, Inst, OperandFlags, RegFile, Value};
 use smallvec::SmallVec;
 
@@ -11,7 +12,7 @@ pub(crate) struct Cached {
     /// Which place of the word, 0 to 3: A, B, C and a fourth.
     pub(crate) place: u8,
     /// The general register, the first of a pair.
-    pub(crate) register: u16,
+    pub(crate) register: Register,
     /// How many registers.
     pub(crate) width: u16,
     /// It stays for those behind.
@@ -21,12 +22,13 @@ pub(crate) struct Cached {
 impl Cached {
     /// It reads a register of the bank (the even or the odd ones) of the other one's first.
     pub(crate) fn meets(&self, other: &Cached) -> bool {
-        self.place == other.place && (self.width > 1 || (self.register ^ other.register) & 1 == 0)
+        self.place == other.place && (self.width > 1 || (self.register.number() ^ other.register.number()) & 1 == 0)
     }
 
     /// It reads the other one's first register.
     pub(crate) fn reads(&self, other: &Cached) -> bool {
-        (self.register..self.register + self.width).contains(&other.register)
+        let first = self.register.number();
+        (first..first + self.width).contains(&other.register.number())
     }
 }
 
@@ -38,7 +40,8 @@ pub(crate) fn cached(inst: &Inst, arch: Arch) -> SmallVec<[Cached; 4]> {
     places
         .filter(|(_, (slot, _))| slot.flags.contains(OperandFlags::REUSE))
         .filter_map(|(at, (slot, operand))| match operand.value {
-            Value::Reg(RegFile::R, register) if register != RZ && !matches!(slot.place, Place::Nowhere) => {
+            Value::Reg(RegFile::R, number) if !matches!(slot.place, Place::Nowhere) => {
+                let register = Register::new(RegFile::R, number)?;
                 let stays = operand.flags.contains(OperandFlags::REUSE);
                 Some(Cached { place: slot.reuse.wrapping_sub(first), register, width: inst.width(at).into(), stays })
             }
@@ -46,6 +49,3 @@ pub(crate) fn cached(inst: &Inst, arch: Arch) -> SmallVec<[Cached; 4]> {
         })
         .collect()
 }
-
-/// Number of the zero register.
-const RZ: u16 = 255;

@@ -10,6 +10,7 @@ use crate::lanes::{Mask, WARP};
 use oriole_device::Access as AccessKind;
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Reads of one word that are kept.
@@ -66,6 +67,11 @@ pub(super) struct GlobalRaces {
     waited: Arc<Foreign>,
 }
 
+/// The numbers of the words that `bytes` bytes from `address` on touch.
+pub(super) fn words_within(address: u64, bytes: u64) -> Range<u64> {
+    address / 4..address.saturating_add(bytes).div_ceil(4)
+}
+
 /// The name of another launch among the clusters.
 fn as_cluster(launch: &PastLaunch) -> u64 {
     u64::MAX - launch.number
@@ -111,7 +117,7 @@ impl GlobalRaces {
 
     /// What was done to `bytes` bytes from `address` on is of the past: they have been given to someone else.
     pub(super) fn forget(&mut self, address: u64, bytes: u64) {
-        let words = address / 4..address.saturating_add(bytes).div_ceil(4);
+        let words = words_within(address, bytes);
         self.cells.retain(|word, _| !words.contains(word));
     }
 

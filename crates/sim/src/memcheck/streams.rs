@@ -5,7 +5,7 @@
 //! of it has ended, and knows what that did from `griddepcontrol.wait` on (`ACQBULK`).
 
 use super::findings::{CodePlace, verb};
-use super::global_race::{Cell, GlobalEntry, GlobalRaces};
+use super::global_race::{Cell, GlobalEntry, GlobalRaces, words_within};
 use super::report::Site;
 use super::subject::Subject;
 use crate::lanes::WARP;
@@ -77,7 +77,7 @@ impl Streams {
 
     /// The memory from `address` on is given to someone else: what was done to it is of the past.
     pub fn forget(&mut self, address: u64, bytes: u64) {
-        let words = address / 4..address.saturating_add(bytes).div_ceil(4);
+        let words = words_within(address, bytes);
         for past in &mut self.past {
             if past.cells.keys().any(|word| words.contains(word)) {
                 Arc::make_mut(past).cells.retain(|word, _| !words.contains(word));
