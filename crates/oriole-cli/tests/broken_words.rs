@@ -197,6 +197,36 @@ fn an_operand_that_is_kept_is_not_overwritten_before_it_is_read() {
     assert_eq!(findings(&cubin(Arch::Sm80, 80, &ended)), Vec::<String>::new());
 }
 
+/// ptxas keeps no operand over a jump, taken or not. The second source of `FADD` stays where `FFMA` has its third.
+#[test]
+fn an_operand_that_is_kept_is_found_before_a_jump() {
+    let jump = ("@P0 BRA -> 4", "5");
+    let found = ("FFMA R6, R8, R8, R5", "5");
+    let right = vec![("FADD R4, R4, R5", "5"), ("FFMA R6, R8, R5, R8", "5"), jump, ("NOP", "1"), EXIT];
+    let kept = ("FADD R4, R4, R5.reuse", "5");
+    judges_tell(Arch::Sm80, 80, &right, 0, kept);
+    let other_place = [vec![kept, found], right[2..].to_vec()].concat();
+    assert_eq!(findings(&cubin(Arch::Sm80, 80, &other_place)), Vec::<String>::new());
+}
+
+/// A fence of the asynchronous proxy is waited for before other threads may start copies; a later one stands for it.
+#[test]
+fn fences_of_the_asynchronous_proxy_are_waited_for() {
+    let lines = |fences: &[&'static str], barrier| {
+        let fences = fences.iter().map(|control| ("FENCE.VIEW.ASYNC.S", *control));
+        fences.chain([("LDS R4, [RZ]", "2:W3"), ("BAR.SYNC.DEFER_BLOCKING 0x0", barrier), EXIT]).collect::<Vec<_>>()
+    };
+    let found =
+        |lines: &[Line]| findings(&cubin(Arch::Sm90, 90, lines)).iter().any(|text| text.contains("fence of the async"));
+    assert!(!found(&lines(&["2:W1"], "6:B1")));
+    assert!(!found(&lines(&["2", "2:W1"], "6:B1")));
+    for (fences, barrier) in
+        [(["2", "2:W1"], "6"), (["2:W1", "2"], "6:B1"), (["2", "2"], "6"), (["2:W1", "2:W2"], "6:B1")]
+    {
+        assert!(found(&lines(&fences, barrier)), "{fences:?} {barrier}");
+    }
+}
+
 #[test]
 fn control_flow_waits_by_itself() {
     let alone = |line| vec![line, EXIT];

@@ -1,6 +1,6 @@
 //! Hints: the operand cache (`.reuse`) and the stay bit. They change speed, never results.
 
-use crate::code::{Accesses, Code, Op, Reg, is_general};
+use crate::code::{Accesses, Code, Op, Reg, Use, is_general};
 use oriole_ori::MachineFunction;
 
 /// From this stall count on the warp always gives way (ptxas's code: docs/sources.md, Latencies).
@@ -29,17 +29,18 @@ fn reuse(machine: &mut MachineFunction, accesses: &Accesses, op: &Op, next: &Op)
     }
     for read in accesses.uses(op) {
         if let Some(at) = read.operand.filter(|_| is_general(read.reg) && read.scalar)
-            && is_read_again(accesses, op, next, read.reg, at)
+            && is_read_again(machine, accesses, [op, next], read.reg, at)
         {
             machine.keep(op.id, usize::from(at));
         }
     }
 }
 
-/// Whether the next instruction reads a register at the same place, and this one does not write it: one that is waited for
-/// does not stay as it is, but a stale operand would be a wrong result.
-fn is_read_again(accesses: &Accesses, op: &Op, next: &Op, reg: Reg, at: u8) -> bool {
-    let role = |op: &Op| op.opcode.signature().get(usize::from(at)).map(|spec| spec.role);
-    let again = accesses.uses(next).iter().any(|read| read.reg == reg && read.operand == Some(at));
-    again && role(op) == role(next) && accesses.defs(op).iter().all(|write| write.reg != reg)
+/// Whether the second instruction reads a register in the place of the operand cache where the first one's operand `at` stays, and the first one
+/// does not write it: one that is waited for does not stay as it is, but a stale operand would be a wrong result.
+fn is_read_again(machine: &MachineFunction, accesses: &Accesses, [op, next]: [&Op; 2], reg: Reg, at: u8) -> bool {
+    let place = |op: &Op, at: u8| machine.kept_place(op.id, usize::from(at));
+    let first = place(op, at);
+    let meets = |read: &Use| read.reg == reg && read.operand.is_some_and(|other| place(next, other) == first);
+    first.is_some() && accesses.uses(next).iter().any(meets) && accesses.defs(op).iter().all(|write| write.reg != reg)
 }

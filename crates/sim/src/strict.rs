@@ -94,7 +94,9 @@ impl Watch {
         let slip = self.slip.get_or_init(|| Slip::of(inst, following, arch)).as_ref()?;
         let (missing_cycles, register) = match slip {
             Slip::Stall { passed, needed } => (u32::from(needed - passed), String::new()),
-            Slip::Stale { register } | Slip::Outdated { register, .. } => (0, format!("R{register}")),
+            Slip::Stale { register } | Slip::Outdated { register, .. } | Slip::Carried { register, .. } => {
+                (0, format!("R{register}"))
+            }
             Slip::Uncounted => (0, "shared memory".to_owned()),
         };
         let earlier = inst.display(arch).to_string();

@@ -82,6 +82,13 @@ impl Unscheduled {
         }
     }
 
+    /// The place of the operand cache, 0 to 3, where operand `at` would stay; none if the form cannot keep it. It is not the operand's place in
+    /// the text: the second source of `FADD` stays where `FFMA` has its third.
+    pub fn kept_place(&self, at: usize, arch: Arch) -> Option<u8> {
+        let slot = self.form.slots.get(at).filter(|slot| slot.flags.contains(OperandFlags::REUSE))?;
+        Some(slot.reuse.wrapping_sub(arch.word_format().reuse()))
+    }
+
     /// The first thing in a control word that the instruction must not carry.
     pub(super) fn fault(&self, control: Control, arch: Arch) -> Option<ControlFault> {
         fault_of(self.form.control, control, self.keeps, arch)

@@ -221,6 +221,14 @@ impl MachineFunction {
         }
     }
 
+    /// The place of the operand cache where an operand would stay, if the instruction can keep it.
+    pub fn kept_place(&self, inst: MachineId, at: usize) -> Option<u8> {
+        match &self.insts[inst].code {
+            Code::Word(word) | Code::Open(_, Some(word)) => word.kept_place(at, self.arch),
+            Code::Open(_, None) => None,
+        }
+    }
+
     /// Number of instructions.
     pub fn inst_count(&self) -> usize {
         self.blocks.iter().map(|block| block.insts.len()).sum()

@@ -6,7 +6,8 @@ use crate::timing::lines::{code_line, constant_address, constant_part};
 use crate::timing::trace::{BlockTrace, has_request};
 use oriole_isa::chip::{Chip, Unit};
 use oriole_isa::{
-    Arch, Control, Field, Gsb, Inst, Mem, Opcode, OperandFlags, Pipe, RegFile, Role, Value, Warpgroup, latency,
+    Arch, Control, Field, Gsb, Inst, Mem, Opcode, OperandFlags, Pipe, RegFile, Role, Unscheduled, Value, Warpgroup,
+    latency,
 };
 
 /// What an instruction does to time beyond occupying its unit.
@@ -184,7 +185,7 @@ impl Cost {
             has_request: has_request(inst),
             bypasses_l1: bypasses_l1(inst),
             has_result: has_result(inst),
-            reads: if latency::is_variable(inst, arch) { [None; 3] } else { register_reads(inst) },
+            reads: if latency::is_variable(inst, arch) { [None; 3] } else { register_reads(inst, arch) },
             constant: constant_use(inst),
         }
     }
@@ -262,18 +263,21 @@ fn constant_use(inst: &Inst) -> Option<ConstantUse> {
     }
 }
 
-/// The general registers that a fixed-latency instruction reads, by operand.
-fn register_reads(inst: &Inst) -> [Option<RegisterRead>; 3] {
-    [Role::A, Role::B, Role::C].map(|role| {
-        let at = inst.opcode.position(role)?;
-        let operand = inst.operands.get(at)?;
-        match operand.value {
-            Value::Reg(RegFile::R, register @ 0..255) => Some(RegisterRead {
-                register: register as u8,
-                width: inst.width(at).clamp(1, 4),
-                reuse: operand.flags.contains(OperandFlags::REUSE),
-            }),
-            _ => None,
-        }
-    })
+/// The general registers that a fixed-latency instruction reads, by their place in the operand cache.
+fn register_reads(inst: &Inst, arch: Arch) -> [Option<RegisterRead>; 3] {
+    let word = Unscheduled::new(inst, arch).ok();
+    let mut reads = [None; 3];
+    for (source, role) in [Role::A, Role::B, Role::C].into_iter().enumerate() {
+        let Some((at, operand)) = inst.opcode.position(role).and_then(|at| Some((at, inst.operands.get(at)?))) else {
+            continue;
+        };
+        let Value::Reg(RegFile::R, register @ 0..255) = operand.value else { continue };
+        let place = word.and_then(|word| word.kept_place(at, arch)).map_or(source, usize::from);
+        reads[place.min(2)] = Some(RegisterRead {
+            register: register as u8,
+            width: inst.width(at).clamp(1, 4),
+            reuse: operand.flags.contains(OperandFlags::REUSE),
+        });
+    }
+    reads
 }
