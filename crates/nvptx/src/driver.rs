@@ -82,6 +82,8 @@ pub struct Library<'a> {
 pub struct Output {
     /// The module: checked, for [`oriole_ptx::print()`] or for lowering.
     pub module: ast::Module,
+    /// What the readers passed over although it may have a meaning, a sentence each.
+    pub warnings: Vec<String>,
     /// The machine functions that were asked for, after selection and after the machine passes.
     pub dump: String,
 }
@@ -304,7 +306,8 @@ pub fn compile_under(
         max_registers: options.max_registers,
         line_info: options.line_info,
     };
-    Ok(Output { module: emit::module(&module, machine, &emission)?, dump })
+    let warnings = std::mem::take(&mut module.warnings);
+    Ok(Output { module: emit::module(&module, machine, &emission)?, warnings, dump })
 }
 
 /// Adds the functions that are asked for to the dump.

@@ -5,11 +5,12 @@ use crate::canonical;
 use oriole_nvptx::bitcode::{LazyModule, read};
 use oriole_nvptx::ir::{
     BinaryOp, Callee, CallingConvention, Constant, InstFlags, Linkage, Meta, MetaField, Module, Op, Ordering, RmwOp,
-    SyncScope, Type, TypeId,
+    Subnormals, SyncScope, Type, TypeId,
 };
 
 const OPAQUE: &[u8] = include_bytes!("data/bitcode/opaque.bc");
 const TYPED: &[u8] = include_bytes!("data/bitcode/typed.bc");
+const LLVM_23: &[u8] = include_bytes!("data/bitcode/llvm23.bc");
 
 fn init<'a>(module: &'a Module, name: &str) -> &'a Constant {
     let variable = module.symbols[module.symbol(name).unwrap()].variable().unwrap();
@@ -25,13 +26,26 @@ fn ops<'a>(module: &'a Module, name: &str) -> Vec<&'a Op> {
 /// LLVM's assembler and our reader of bitcode, against our reader of the text that the assembler got.
 #[test]
 fn both_readers_agree() {
-    for (text, bitcode) in
-        [(include_str!("data/bitcode/opaque.ll"), OPAQUE), (include_str!("data/bitcode/typed.ll"), TYPED)]
-    {
+    for (text, bitcode) in [
+        (include_str!("data/bitcode/opaque.ll"), OPAQUE),
+        (include_str!("data/bitcode/typed.ll"), TYPED),
+        (include_str!("data/bitcode/llvm23.ll"), LLVM_23),
+    ] {
         let from_text = oriole_nvptx::text::parse(text, "text").unwrap();
         let from_bitcode = read(bitcode, "bitcode").unwrap();
         assert_eq!(canonical::lines(&from_bitcode), canonical::lines(&from_text));
     }
+}
+
+/// LLVM 23 writes these modes; its back end flushes subnormals in the first function.
+#[test]
+fn denormal_fpenv_of_bitcode() {
+    let module = read(LLVM_23, "llvm23.bc").unwrap();
+    let subnormals = |name| module.symbols[module.symbol(name).unwrap()].function().unwrap().subnormals();
+    assert_eq!(subnormals("flushed"), Subnormals::Flushed);
+    assert_eq!(subnormals("of_caller"), Subnormals::OfCaller);
+    assert_eq!(subnormals("address"), Subnormals::Kept);
+    assert!(module.warnings.is_empty());
 }
 
 #[test]

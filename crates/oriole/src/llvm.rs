@@ -90,10 +90,12 @@ impl Compiler {
     /// The first thing that is wrong or not supported; or why there is no code for it.
     pub fn compile_llvm_with(&self, ir: impl AsRef<[u8]>, llvm: &LlvmOptions) -> Result<Compiled, CompileError> {
         self.in_session(|session| {
-            let ptx = self.ptx_module(ir.as_ref(), llvm, session)?;
+            let (ptx, warnings) = self.ptx_module(ir.as_ref(), llvm, session)?;
             let compiled = oriole_codegen::compile_module_in(&ptx, &self.options, session);
             let mut compiled = compiled.map_err(|error| CompileError::from_codegen(error, None))?;
-            compiled::describe(&mut compiled, None, self.live)
+            let mut described = compiled::describe(&mut compiled, None, self.live)?;
+            described.warnings.splice(..0, warnings.into_iter().map(|text| Diagnostic::new(Severity::Warning, text)));
+            Ok(described)
         })
     }
 
@@ -112,15 +114,16 @@ impl Compiler {
     /// # Errors
     /// The first thing that is wrong or not supported.
     pub fn llvm_to_ptx(&self, ir: impl AsRef<[u8]>, llvm: &LlvmOptions) -> Result<String, CompileError> {
-        self.in_session(|session| Ok(oriole_ptx::print(&self.ptx_module(ir.as_ref(), llvm, session)?)))
+        self.in_session(|session| Ok(oriole_ptx::print(&self.ptx_module(ir.as_ref(), llvm, session)?.0)))
     }
 
+    /// The PTX, and what the reader warns of.
     fn ptx_module(
         &self,
         ir: &[u8],
         llvm: &LlvmOptions,
         session: &Session<'_>,
-    ) -> Result<oriole_ptx::ast::Module, CompileError> {
+    ) -> Result<(oriole_ptx::ast::Module, Vec<String>), CompileError> {
         let go_on = || session.poll().map_err(|error| CompileError::from_codegen(error, None));
         go_on()?;
         let module = driver::read(ir, &self.options.file_name).map_err(|error| unreadable(&error, ir))?;
@@ -140,7 +143,7 @@ impl Compiler {
             driver::Error::Library { library, error } => unreadable(&error, &llvm.libraries[library].0),
             error => CompileError::Source(vec![Diagnostic::new(Severity::Error, error.to_string())]),
         })?;
-        Ok(output.module)
+        Ok((output.module, output.warnings))
     }
 }
 

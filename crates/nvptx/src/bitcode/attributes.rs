@@ -2,7 +2,7 @@
 
 use super::attribute_list::{AttributeList, Part};
 
-use crate::ir::{Attributes, FnFlags, MemoryEffects, ParamFlags};
+use crate::ir::{Attributes, FnFlags, MemoryEffects, ParamFlags, SUBNORMALS};
 
 use super::LazyModule;
 use super::bits::signed;
@@ -22,6 +22,8 @@ const FN_FLAGS: &[(u64, FnFlags)] = &[
     (48, FnFlags::NO_RECURSE),
     (53, FnFlags::SPECULATABLE),
     (61, FnFlags::WILL_RETURN),
+    // `noipa`.
+    (109, FnFlags::NO_INLINE),
 ];
 
 const PARAM_FLAGS: &[(u64, ParamFlags)] = &[
@@ -53,7 +55,13 @@ mod kind {
     pub(super) const MEMORY: u64 = 86;
     pub(super) const RANGE: u64 = 92;
     pub(super) const CAPTURES: u64 = 102;
+    pub(super) const DENORMAL_FPENV: u64 = 106;
+    /// The last that is known: `noipa` of LLVM 23.
+    pub(super) const LAST: u64 = 109;
 }
+
+/// The modes of `denormal_fpenv`, two bits each, as the string attributes call them.
+const DENORMAL_MODES: [&str; 4] = ["ieee", "preserve-sign", "positive-zero", "dynamic"];
 
 /// Access to one kind of memory: bit 0 reads, bit 1 writes.
 const READS: u64 = 1;
@@ -125,8 +133,17 @@ impl LazyModule<'_> {
         }
     }
 
+    /// The number of an attribute.
+    fn kind(&mut self, fields: &mut Fields) -> Result<u64> {
+        let kind = fields.next("attribute")?;
+        if kind > kind::LAST {
+            self.module.warn(format!("attribute {kind} is not known: if it has a meaning, it is lost"));
+        }
+        Ok(kind)
+    }
+
     /// The attributes of one group.
-    fn group(&self, mut fields: Fields, of_function: bool) -> Result<Part> {
+    fn group(&mut self, mut fields: Fields, of_function: bool) -> Result<Part> {
         const ENUM: u64 = 0;
         const INTEGER: u64 = 1;
         const STRING: u64 = 3;
@@ -142,12 +159,12 @@ impl LazyModule<'_> {
         while let Some(form) = fields.opt() {
             match form {
                 ENUM => {
-                    let kind = fields.next("attribute")?;
+                    let kind = self.kind(&mut fields)?;
                     words.add(kind);
                     set_word(&mut part, kind, of_function);
                 }
                 INTEGER => {
-                    let kind = fields.next("attribute")?;
+                    let kind = self.kind(&mut fields)?;
                     set_integer(&mut part.attributes, kind, fields.next("value of an attribute")?);
                 }
                 STRING | STRING_WITH_VALUE => {
@@ -159,9 +176,9 @@ impl LazyModule<'_> {
                         part.attributes.strings.push((key.into(), value.into()));
                     }
                 }
-                TYPE_LESS => set_word(&mut part, fields.next("attribute")?, of_function),
+                TYPE_LESS => set_word(&mut part, self.kind(&mut fields)?, of_function),
                 TYPE => {
-                    let kind = fields.next("attribute")?;
+                    let kind = self.kind(&mut fields)?;
                     let ty = self.table.index(fields.next("type of an attribute")?, fields.record)?;
                     match kind {
                         kind::BY_VAL => part.attributes.by_val = Some(self.table.id(ty)),
@@ -248,6 +265,19 @@ fn set_integer(attributes: &mut Attributes, kind: u64, value: u64) {
         kind::STACK_ALIGN => attributes.stack_align = bytes,
         kind::DEREFERENCEABLE => attributes.dereferenceable = value,
         kind::CAPTURES if value == 0 => attributes.param |= ParamFlags::NO_CAPTURE,
+        // Two bits each: results and operands of all types, then of `float`.
+        kind::DENORMAL_FPENV => {
+            let mode = |at: u32| DENORMAL_MODES[(value >> at & 3) as usize];
+            let modes = |at| format!("{},{}", mode(at), mode(at + 2));
+            let ([of_float, of_all], [float, all]) = (SUBNORMALS, [4, 0].map(modes));
+            let is_same = float == all;
+            if is_same || value & 0xF != 0 {
+                attributes.strings.push((of_all.into(), all.into()));
+            }
+            if !is_same {
+                attributes.strings.push((of_float.into(), float.into()));
+            }
+        }
         kind::MEMORY => {
             // Two bits per kind of memory: arguments, inaccessible, and from bit 4 on all other memory, which
             // later versions (a number in the top byte) divide further.

@@ -134,14 +134,9 @@ impl LazyModule<'_> {
             constant::NULL => self.null(id, record)?,
             constant::UNDEF => Constant::Undef(id),
             constant::POISON => Constant::Poison(id),
-            constant::INTEGER => self.integer(id, &[fields.next("value")?], false, record)?,
-            constant::WIDE_INTEGER => self.integer(id, fields.rest(), true, record)?,
-            constant::FLOAT => match self.module.types[id] {
-                Type::Half | Type::BFloat => Constant::Float(id, fields.next("value")? & 0xFFFF),
-                Type::Float => Constant::Float(id, fields.next("value")? & 0xFFFF_FFFF),
-                Type::Double => Constant::Float(id, fields.next("value")?),
-                _ => return Err(self.unsupported(id, record)),
-            },
+            constant::INTEGER | constant::WIDE_INTEGER | constant::BYTE | constant::WIDE_BYTE | constant::FLOAT => {
+                self.number(id, record)?
+            }
             constant::STRING => self.bytes(id, record.ops.iter().map(|&byte| byte as u8).collect(), record)?,
             constant::CSTRING => {
                 let bytes = record.ops.iter().map(|&byte| byte as u8).chain([0]);
@@ -165,6 +160,34 @@ impl LazyModule<'_> {
             }
             _ => return self.draft(record, ty).map(Read::Draft),
         }))
+    }
+
+    /// A number; of a vector, which LLVM 23 writes so, all elements have it.
+    fn number(&mut self, id: TypeId, record: &Record) -> Result<Constant> {
+        let mut fields = record.fields();
+        match self.module.types[id] {
+            Type::Vector(element, len) => {
+                self.budget.spend(len as usize * size_of::<ConstId>(), record)?;
+                let number = self.number(element, record)?;
+                let number = self.module.constants.intern(number);
+                Ok(Constant::Aggregate(id, vec![number; len as usize].into()))
+            }
+            Type::Int(_) => match record.code {
+                constant::INTEGER | constant::BYTE => self.integer(id, &[fields.next("value")?], false, record),
+                constant::WIDE_INTEGER | constant::WIDE_BYTE => self.integer(id, fields.rest(), true, record),
+                _ => Err(self.unsupported(id, record)),
+            },
+            ref ty if record.code == constant::FLOAT => {
+                let mask = match ty {
+                    Type::Half | Type::BFloat => 0xFFFF,
+                    Type::Float => 0xFFFF_FFFF,
+                    Type::Double => u64::MAX,
+                    _ => return Err(self.unsupported(id, record)),
+                };
+                Ok(Constant::Float(id, fields.next("value")? & mask))
+            }
+            _ => Err(self.unsupported(id, record)),
+        }
     }
 
     /// Sees to it that blocks whose addresses are taken are there; those of bodies that were not read yet later.

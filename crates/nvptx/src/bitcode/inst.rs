@@ -2,6 +2,7 @@
 
 use crate::ir::{
     BinaryOp, BlockId, CastOp, Constant, FloatPredicate, GepFlags, InstFlags, IntPredicate, Op, Type, TypeId, Value,
+    byte_cast,
 };
 
 use super::bits::signed;
@@ -26,6 +27,8 @@ const CASTS: &[CastOp] = &[
     CastOp::IntToPtr,
     CastOp::Bitcast,
     CastOp::AddrSpaceCast,
+    // `ptrtoaddr`.
+    CastOp::PtrToInt,
 ];
 
 /// Binary operations by number: on integers, on floats.
@@ -227,6 +230,7 @@ impl BodyReader<'_, '_> {
         let ty = self.ty(fields, "result type")?;
         let op = cast_op(fields.next("conversion")?, record)?;
         let flags = cast_flags(op, fields.opt().unwrap_or(0));
+        let op = byte_cast(&self.module.module, op, self.module.table.id(from), self.module.table.id(ty));
         self.define(record, Op::Cast(op, flags, value), ty)?;
         let (from, ty) = (self.module.table.id(from), self.module.table.id(ty));
         let types = &self.module.module.types;

@@ -30,6 +30,8 @@ const RMW: &[RmwOp] = &[
     RmwOp::UDecWrap,
     RmwOp::USubCond,
     RmwOp::USubSat,
+    RmwOp::FMaximum,
+    RmwOp::FMinimum,
 ];
 
 impl BodyReader<'_, '_> {

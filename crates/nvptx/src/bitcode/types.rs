@@ -143,7 +143,8 @@ impl Resolver<'_> {
             ty::METADATA => Type::Metadata,
             ty::TOKEN => Type::Token,
             ty::OPAQUE => Type::Opaque(name.unwrap_or_default().into()),
-            ty::INTEGER => match fields.next_u32("width")? {
+            // Byte types are integers here.
+            ty::INTEGER | ty::BYTE => match fields.next_u32("width")? {
                 bits @ 1..=0x80_0000 => Type::Int(bits),
                 bits => return Err(record.fault(format!("an integer of {bits} bits"))),
             },

@@ -21,7 +21,7 @@ pub enum Subnormals {
 }
 
 /// The attribute for `float`, and that for all types which it overrides.
-const SUBNORMALS: [&str; 2] = ["denormal-fp-math-f32", "denormal-fp-math"];
+pub(crate) const SUBNORMALS: [&str; 2] = ["denormal-fp-math-f32", "denormal-fp-math"];
 
 /// String attributes that are `"true"` and the flags that all operations of their function have by them.
 const PERMISSIONS: [(&str, InstFlags); 4] = [

@@ -122,6 +122,8 @@ pub struct Module {
     pub metadata: Metadata,
     /// `module asm`, line by line.
     pub asm: Vec<Box<str>>,
+    /// What the reader passed over although it may have a meaning, a sentence each.
+    pub warnings: Vec<String>,
     index: FxHashMap<Box<str>, SymbolId>,
 }
 
@@ -179,6 +181,13 @@ impl Symbol {
 }
 
 impl Module {
+    /// Adds to what was passed over, unless it says so already.
+    pub(crate) fn warn(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
     /// The symbol called `name`.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<SymbolId> {

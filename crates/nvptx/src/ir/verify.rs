@@ -141,6 +141,16 @@ pub fn cast_takes(module: &Module, op: CastOp, from: TypeId, to: TypeId) -> bool
     }
 }
 
+/// The conversion that `op` is where byte types are integers: `bitcast` takes a byte to a pointer and back.
+pub(crate) fn byte_cast(module: &Module, op: CastOp, from: TypeId, to: TypeId) -> CastOp {
+    let [from, to] = [from, to].map(|ty| module.types.address_space(module.types.scalar(ty)).is_some());
+    match (op, from, to) {
+        (CastOp::Bitcast, false, true) => CastOp::IntToPtr,
+        (CastOp::Bitcast, true, false) => CastOp::PtrToInt,
+        _ => op,
+    }
+}
+
 fn bitcast_takes(module: &Module, from: TypeId, to: TypeId) -> bool {
     let types = &module.types;
     if from == to {

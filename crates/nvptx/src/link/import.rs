@@ -62,6 +62,7 @@ impl<'a> Importer<'a> {
         if !self.internal {
             self.module_metadata();
             self.into.asm.extend(self.from.asm.iter().cloned());
+            self.from.warnings.iter().for_each(|warning| self.into.warn(warning.clone()));
         }
         self.finish_nodes();
         Ok(())

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::{Attributes, FnFlags, MemoryEffects, ParamFlags, TypeId};
+use crate::ir::{Attributes, FnFlags, MemoryEffects, ParamFlags, SUBNORMALS, TypeId};
 
 use super::lexer::Kind;
 use super::names::Pointee;
@@ -20,6 +20,89 @@ bitflags::bitflags! {
 
 /// `"nvvm.grid_constant"`, the string that makes [`ParamFlags::GRID_CONSTANT`].
 pub(super) const GRID_CONSTANT: &str = "nvvm.grid_constant";
+
+/// What `denormal_fpenv` calls the modes, and what the string attributes did.
+const DENORMAL_MODES: [(&str, &str); 4] =
+    [("ieee", "ieee"), ("preservesign", "preserve-sign"), ("positivezero", "positive-zero"), ("dynamic", "dynamic")];
+
+/// Attributes that change nothing here: they are hints, they are about the code of other targets, or they allow what is never done. Source: the
+/// LLVM language reference, "Parameter Attributes" and "Function Attributes".
+const IDLE_ATTRIBUTES: &[&str] = &[
+    "allocalign",
+    "allockind",
+    "allocptr",
+    "allocsize",
+    "builtin",
+    "coro_elide_safe",
+    "coro_only_destroy_when_complete",
+    "dead_on_return",
+    "dead_on_unwind",
+    "dereferenceable_or_null",
+    "disable_sanitizer_instrumentation",
+    "elementtype",
+    "flatten",
+    "fn_ret_thunk_extern",
+    "hot",
+    "hybrid_patchable",
+    "immarg",
+    "initializes",
+    "inlinehint",
+    "inreg",
+    "jumptable",
+    "minsize",
+    "mustprogress",
+    "naked",
+    "nest",
+    "nobuiltin",
+    "nocallback",
+    "nocf_check",
+    "nocreateundeforpoison",
+    "nodivergencesource",
+    "noduplicate",
+    "noext",
+    "nofpclass",
+    "nofree",
+    "noimplicitfloat",
+    "nomerge",
+    "nonlazybind",
+    "nooutline",
+    "noprofile",
+    "noredzone",
+    "nosanitize_bounds",
+    "nosanitize_coverage",
+    "nosync",
+    "null_pointer_is_valid",
+    "optdebug",
+    "optforfuzzing",
+    "optsize",
+    "preallocated",
+    "presplitcoroutine",
+    "returns_twice",
+    "safestack",
+    "sanitize_address",
+    "sanitize_alloc_token",
+    "sanitize_hwaddress",
+    "sanitize_memory",
+    "sanitize_memtag",
+    "sanitize_numerical_stability",
+    "sanitize_realtime",
+    "sanitize_realtime_blocking",
+    "sanitize_thread",
+    "sanitize_type",
+    "shadowcallstack",
+    "skipprofile",
+    "speculative_load_hardening",
+    "ssp",
+    "sspreq",
+    "sspstrong",
+    "strictfp",
+    "swiftasync",
+    "swifterror",
+    "swiftself",
+    "uwtable",
+    "vscale_range",
+    "writable",
+];
 
 impl<'a> Parser<'a> {
     /// Attributes of a parameter, argument or result. `pointee` is what a typed pointer points to,
@@ -75,7 +158,8 @@ impl<'a> Parser<'a> {
 
     /// One attribute that is a word, with its operands.
     fn attribute(&mut self, attributes: &mut Attributes, pointee: Option<&Pointee<'a>>) -> Parsed<()> {
-        let word = self.bump().word;
+        let token = self.bump();
+        let word = token.word;
         match word {
             Word::Align => attributes.align = self.alignment_operand()?,
             Word::AlignStack => attributes.stack_align = self.alignment_operand()?,
@@ -105,13 +189,50 @@ impl<'a> Parser<'a> {
             }
             Word::InaccessibleMemOnly => attributes.memory = MemoryEffects::Inaccessible,
             Word::InaccessibleMemOrArgMemOnly => {}
+            Word::NoIpa => attributes.function |= FnFlags::NO_INLINE,
+            Word::DenormalFpEnv => self.denormal_operand(attributes)?,
             _ => match (function_flag(word), param_flag(word)) {
                 (Some(flag), _) => attributes.function |= flag,
                 (_, Some(flag)) => attributes.param |= flag,
-                _ => self.unknown_operand()?,
+                _ => {
+                    let name = self.text(token);
+                    if !IDLE_ATTRIBUTES.contains(&name) {
+                        self.module
+                            .warn(format!("the attribute `{name}` is not known: if it has a meaning, it is lost"));
+                    }
+                    self.unknown_operand()?;
+                }
             },
         }
         Ok(())
+    }
+
+    /// `(preservesign|ieee, float: dynamic)`: what becomes of subnormal results and operands of all types, and of `float`. LLVM before 23 has two
+    /// string attributes for it.
+    fn denormal_operand(&mut self, attributes: &mut Attributes) -> Parsed<()> {
+        self.expect(Kind::OpenParen)?;
+        self.list(Kind::CloseParen, |p| {
+            let all = !(p.at(Kind::Label) && p.text(p.token) == "float:");
+            if !all {
+                p.bump();
+            }
+            let results = p.denormal_mode()?;
+            let operands = if p.eat(Kind::Bar) { p.denormal_mode()? } else { results };
+            let key = SUBNORMALS[usize::from(all)];
+            attributes.strings.push((key.into(), format!("{results},{operands}").into()));
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// What becomes of subnormals, as the older string attributes call it.
+    fn denormal_mode(&mut self) -> Parsed<&'static str> {
+        let known = DENORMAL_MODES.iter().find(|(name, _)| *name == self.text(self.token));
+        let Some((_, older)) = known else {
+            return Err(self.expected("`ieee`, `preservesign`, `positivezero` or `dynamic`"));
+        };
+        self.bump();
+        Ok(older)
     }
 
     /// What may stand behind a word that is not known: `(…)` or `=5`.

@@ -1,9 +1,8 @@
 //! Constants.
 
-use half::{bf16, f16};
-
 use crate::ir::{BinaryOp, CastOp, ConstExpr, ConstId, Constant, FloatPredicate, GepFlags, IntPredicate, Type, TypeId};
 
+use super::floats::FloatFormat;
 use super::lexer::{Kind, Token};
 use super::parser::{Parsed, Parser, error, span, unescape, with_help};
 use super::words::Word;
@@ -23,6 +22,7 @@ impl<'a> Parser<'a> {
             Kind::Word => self.word_constant(ty),
             Kind::Decimal => self.decimal(ty),
             Kind::Hex => self.hex(ty),
+            Kind::SpecialFloat => self.special_float(ty),
             Kind::GlobalName | Kind::GlobalNumber => self.symbol_constant(ty),
             Kind::OpenBracket => self.array(ty),
             Kind::OpenBrace => self.structure(ty),
@@ -149,59 +149,58 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A decimal floating-point number, which must be exact in its type, as LLVM asks.
+    /// A decimal floating-point number, rounded to nearest. LLVM before 23 asks that it is exact.
     fn decimal(&mut self, ty: TypeId) -> Parsed<ConstId> {
         let token = self.bump();
-        let value: f64 =
-            self.text(token).parse().map_err(|_| error(span(token), "this is not a floating-point number"))?;
-        self.double(token, ty, value.to_bits())
+        match self.format(token, ty)?.of_decimal(self.text(token)) {
+            Some(bits) => Ok(self.intern(Constant::Float(ty, bits))),
+            None => Err(error(span(token), format!("this is not a number of `{}`", self.module.types.text(ty)))),
+        }
     }
 
-    /// `0x3FF0000000000000`, `0xH3C00`, `0xR3F80`
+    /// `+inf`, `-qnan`, `+nan(0x1)`, `-snan(0x1)`
+    fn special_float(&mut self, ty: TypeId) -> Parsed<ConstId> {
+        let token = self.bump();
+        match self.format(token, ty)?.of_special(self.text(token)) {
+            Some(bits) => Ok(self.intern(Constant::Float(ty, bits))),
+            None => Err(error(span(token), format!("`{}` has no such NaN", self.module.types.text(ty)))),
+        }
+    }
+
+    /// `0x3FF0000000000000`, `0xH3C00`, `0xR3F80`, and `f0x3F800000` with the bits of the type itself
     fn hex(&mut self, ty: TypeId) -> Parsed<ConstId> {
         let token = self.bump();
-        let digits = &self.text(token)[2..];
+        let text = self.text(token);
+        if let Some(b'K' | b'L' | b'M') = text.as_bytes().get(2) {
+            return Err(error(span(token), "constants of 80 and 128 bits of floating point are not supported"));
+        }
+        let format = self.format(token, ty)?;
         let bits = |digits: &str| {
             u64::from_str_radix(digits, 16).map_err(|_| error(span(token), "this is not a number of 64 bits"))
         };
-        let (only, digits) = match digits.as_bytes().first() {
-            Some(b'H') => (TypeId::HALF, &digits[1..]),
-            Some(b'R') => (TypeId::BFLOAT, &digits[1..]),
-            Some(b'K' | b'L' | b'M') => {
-                return Err(error(span(token), "constants of 80 and 128 bits of floating point are not supported"));
-            }
+        let narrow = |only: bool, digits: &str, width: u32| match bits(digits)? {
+            bits if only && u128::from(bits) <= mask(width) => Ok(bits),
+            _ if only => Err(error(span(token), format!("the number does not fit into {width} bits"))),
+            _ => Err(self.mismatch(token, &format!("`{text}`"), ty)),
+        };
+        let bits = match (text.as_bytes()[0], text.as_bytes().get(2)) {
+            (b'f', _) => narrow(true, &text[3..], format.bits())?,
+            (_, Some(b'H')) => narrow(ty == TypeId::HALF, &text[3..], 16)?,
+            (_, Some(b'R')) => narrow(ty == TypeId::BFLOAT, &text[3..], 16)?,
             _ => {
-                let bits = bits(digits)?;
-                return self.double(token, ty, bits);
+                let wide = bits(&text[2..])?;
+                format.of_double(wide).ok_or_else(|| {
+                    let message = format!("the number is not exact in `{}`", self.module.types.text(ty));
+                    with_help(error(span(token), message), "write the bits of the nearest `double`: `0x…`")
+                })?
             }
         };
-        match bits(digits)? {
-            bits if bits <= 0xFFFF && ty == only => Ok(self.intern(Constant::Float(ty, bits))),
-            _ if ty == only => Err(error(span(token), "the number does not fit into 16 bits")),
-            _ => Err(self.mismatch(token, &format!("`{}`", self.text(token)), ty)),
-        }
+        Ok(self.intern(Constant::Float(ty, bits)))
     }
 
-    /// The constant of a floating-point type with the value of a `double`.
-    fn double(&mut self, token: Token, ty: TypeId, bits: u64) -> Parsed<ConstId> {
-        let narrowed = match ty {
-            TypeId::DOUBLE => Some(bits),
-            TypeId::FLOAT => float_from_double(bits).map(u64::from),
-            TypeId::HALF => exact(bits, u64::from(f16::from_f64(f64::from_bits(bits)).to_bits()), |half| {
-                f16::from_bits(half as u16).to_f64()
-            }),
-            TypeId::BFLOAT => exact(bits, u64::from(bf16::from_f64(f64::from_bits(bits)).to_bits()), |half| {
-                bf16::from_bits(half as u16).to_f64()
-            }),
-            _ => return Err(self.mismatch(token, "a floating-point number", ty)),
-        };
-        match narrowed {
-            Some(bits) => Ok(self.intern(Constant::Float(ty, bits))),
-            None => {
-                let message = format!("the number is not exact in `{}`", self.module.types.text(ty));
-                Err(with_help(error(span(token), message), "write the bits of the nearest `double`: `0x…`"))
-            }
-        }
+    /// The format of a floating-point type.
+    fn format(&self, token: Token, ty: TypeId) -> Parsed<FloatFormat> {
+        FloatFormat::of(ty).ok_or_else(|| self.mismatch(token, "a floating-point number", ty))
     }
 
     fn symbol_constant(&mut self, ty: TypeId) -> Parsed<ConstId> {
@@ -561,25 +560,6 @@ pub(super) fn cast_op(word: Word) -> Option<CastOp> {
 /// The lowest `bits` bits.
 pub(super) fn mask(bits: u32) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
-}
-
-/// `narrow` if it has the value of the `double` with these bits, or both are no numbers.
-fn exact(bits: u64, narrow: u64, widen: impl Fn(u64) -> f64) -> Option<u64> {
-    let (value, back) = (f64::from_bits(bits), widen(narrow));
-    (value.to_bits() == back.to_bits() || (value.is_nan() && back.is_nan())).then_some(narrow)
-}
-
-/// The bits of the `float` that the bits of a `double` stand for, if it is exact.
-fn float_from_double(bits: u64) -> Option<u32> {
-    let value = f64::from_bits(bits);
-    if value.is_nan() {
-        // By bits, so that a signalling NaN stays one.
-        let (sign, payload) = ((bits >> 63) as u32, bits & ((1 << 52) - 1));
-        let narrow = (payload >> 29) as u32;
-        return (u64::from(narrow) << 29 == payload).then_some(sign << 31 | 0x7F80_0000 | narrow);
-    }
-    let narrow = value as f32;
-    (f64::from(narrow).to_bits() == bits).then_some(narrow.to_bits())
 }
 
 /// The value of digits, in words of 64 bits, the lowest first.

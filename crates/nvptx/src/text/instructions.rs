@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use crate::ir::{
     Attachment, BinaryOp, BlockId, CastOp, FloatPredicate, InstFlags, IntPredicate, MetaId, Op, Type, TypeId, Value,
+    byte_cast,
 };
 
 use super::constants::cast_op;
@@ -228,6 +229,7 @@ impl<'a> Parser<'a> {
         self.expect_word(Word::To)?;
         let to = self.ty()?;
         let from = self.type_of_value(value);
+        let op = if self.has_bytes { byte_cast(&self.module, op, from, to) } else { op };
         if !crate::ir::cast_takes(&self.module, op, from, to) {
             let (from, to) = (self.module.types.text(from), self.module.types.text(to));
             let message = format!("`{}` does not go from `{from}` to `{to}`", op.as_str());

@@ -8,14 +8,16 @@ use oriole_checkpoint::checkpoint;
 pub(super) enum Kind {
     /// A word: [`Token::word`] says which.
     Word,
-    /// `i32`: [`Token::number`] is the width.
+    /// `i32`, or LLVM 23's `b32`: [`Token::number`] is the width.
     IntType,
     /// Decimal digits, perhaps with `-`: [`Token::number`] is the magnitude, saturated.
     Integer,
     /// A decimal floating-point number.
     Decimal,
-    /// `0x…`, `0xH…`, `0xR…`: the bits of a floating-point number.
+    /// `0x…`, `0xH…`, `0xR…`, `f0x…`: the bits of a floating-point number.
     Hex,
+    /// `+inf`, `-qnan`, `+nan(0x…)`, `+snan(0x…)`: a floating-point number that is no decimal.
+    SpecialFloat,
     /// `%name`, `%"name"`
     LocalName,
     /// `%5`
@@ -278,7 +280,7 @@ impl<'a> Lexer<'a> {
         if !self.is(0, DIGIT) {
             self.at += 1;
             if !self.is(0, DIGIT) {
-                return self.label_from(start);
+                return if self.special_float() { Kind::SpecialFloat } else { self.label_from(start) };
             }
         }
         token.number = self.digits();
@@ -295,6 +297,26 @@ impl<'a> Lexer<'a> {
             _ if self.is(0, NAME) => self.label_from(start),
             _ => Kind::Integer,
         }
+    }
+
+    /// Passes over what stands behind the sign of a floating-point number that is no decimal, if there is one.
+    fn special_float(&mut self) -> bool {
+        let rest = &self.text.as_bytes()[self.at..];
+        let name = rest.iter().take_while(|byte| CLASS[usize::from(**byte)] & NAME != 0).count();
+        let payload = match &rest[..name] {
+            b"inf" | b"qnan" => 0,
+            b"nan" | b"snan" => match rest[name..].iter().position(|byte| *byte == b')') {
+                Some(end) if rest[name..].starts_with(b"(0x") => end + 1,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let end = name + payload;
+        if rest.get(end) == Some(&b':') {
+            return false;
+        }
+        self.at += end;
+        true
     }
 
     /// The rest of a decimal floating-point number, from its point.
@@ -344,9 +366,12 @@ impl<'a> Lexer<'a> {
         }
         self.at = end;
         let text = &self.text.as_bytes()[start..end];
-        if text[0] == b'i' && text.len() > 1 && text[1..].iter().all(u8::is_ascii_digit) {
+        if matches!(text[0], b'i' | b'b') && text.len() > 1 && text[1..].iter().all(u8::is_ascii_digit) {
             token.number = text[1..].iter().fold(0u64, |n, b| n.saturating_mul(10).saturating_add(u64::from(b - b'0')));
             return Kind::IntType;
+        }
+        if text.len() > 3 && text.starts_with(b"f0x") {
+            return Kind::Hex;
         }
         token.word = Word::find(&self.text.as_bytes()[start..], end - start);
         Kind::Word

@@ -16,6 +16,7 @@ mod attributes;
 mod calls;
 mod constants;
 mod diagnostic;
+mod floats;
 mod fold;
 mod function;
 mod globals;

@@ -31,6 +31,8 @@ pub(super) struct Parser<'a> {
     pub(super) types: NamedTypes<'a>,
     /// What the typed pointer read last points to.
     pub(super) pointee: Option<Pointee<'a>>,
+    /// There are byte types. They are integers here; what tells them apart is that `bitcast` takes them to pointers and back.
+    pub(super) has_bytes: bool,
     /// The type of the `range` attribute read last.
     pub(super) range_type: Option<TypeId>,
     /// Attribute groups by number; read at the first mention of one.
@@ -66,6 +68,7 @@ impl<'a> Parser<'a> {
             module: Module::default(),
             types: NamedTypes::default(),
             pointee: None,
+            has_bytes: false,
             range_type: None,
             groups: None,
             meta: MetaNames::default(),
@@ -348,7 +351,7 @@ impl Kind {
             Kind::Word => "a word",
             Kind::IntType => "an integer type",
             Kind::Integer => "a number",
-            Kind::Decimal | Kind::Hex => "a floating-point number",
+            Kind::Decimal | Kind::Hex | Kind::SpecialFloat => "a floating-point number",
             Kind::LocalName | Kind::LocalNumber => "a local name",
             Kind::GlobalName | Kind::GlobalNumber => "a global name",
             Kind::Label => "a label",

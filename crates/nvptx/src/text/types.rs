@@ -126,6 +126,7 @@ impl<'a> Parser<'a> {
     }
 
     fn int_type(&mut self) -> Parsed<TypeId> {
+        self.has_bytes |= self.text(self.token).starts_with('b');
         let ty = match self.token.number {
             1 => TypeId::I1,
             8 => TypeId::I8,

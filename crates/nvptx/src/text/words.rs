@@ -72,7 +72,8 @@ words! {
     WillReturn "willreturn", NoUnwind "nounwind", OptNone "optnone", Speculatable "speculatable",
     NoRecurse "norecurse", Cold "cold", SignExt "signext", ZeroExt "zeroext", NoAlias "noalias",
     NoCapture "nocapture", ReadOnly "readonly", WriteOnly "writeonly", ReadNone "readnone", NonNull "nonnull",
-    NoUndef "noundef", Returned "returned",
+    NoUndef "noundef", Returned "returned", DenormalFpEnv "denormal_fpenv",
+    NoIpa "noipa",
 }
 
 /// Slots of the hash table: a power of two, about four times the number of words.

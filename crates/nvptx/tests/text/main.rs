@@ -1,6 +1,7 @@
 //! The reader and printer of LLVM assembly.
 
 mod corpus;
+mod dialects;
 mod errors;
 mod forms;
 mod llvm;

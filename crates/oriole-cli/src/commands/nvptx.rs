@@ -106,11 +106,15 @@ fn compile(
     let libraries: Vec<_> = files.iter().map(|(bytes, file_name)| Library { bytes, file_name }).collect();
     let output = driver::compile_under(control, module, &libraries, &Options { arch, ..options });
     session.poll().map_err(|error| Failure::file(path, error))?;
-    output.map_err(|error| match error {
+    let output = output.map_err(|error| match error {
         driver::Error::Library { library, error } => unreadable(&ir.link[library], libraries[library].bytes, error),
         error @ driver::Error::NoPass { .. } => Failure::Usage(format!("error: --disable-pass: {error}")),
         error => Failure::file(path, error),
-    })
+    })?;
+    for warning in &output.warnings {
+        console::say(format_args!("warning: {name}: {warning}"));
+    }
+    Ok(output)
 }
 
 /// An error of the text is shown with its line.
