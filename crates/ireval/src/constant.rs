@@ -46,7 +46,7 @@ impl Reader<'_> {
             }
             Constant::BlockAddress(..) => Err(Fault::unsupported("blockaddress")),
             Constant::Expr(ty, expression) => self.expression(*ty, expression, depth + 1),
-            Constant::Metadata | Constant::TokenNone => Ok(Value::Bits(0)),
+            Constant::MetadataString(_) | Constant::Metadata | Constant::TokenNone => Ok(Value::Bits(0)),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::ir::{BlockId, Body, Constant, InstId, MetaId, Op, SymbolId, TypeId, V
 use super::LazyModule;
 use super::codes::{block, function};
 use super::error::{Error, Result};
-use super::metadata_table::Location;
+use super::metadata_table::{Entry, Location};
 use super::stream::{Block, BlockHead, Fields, Item, Record};
 use super::type_table::TypeIndex;
 use super::values::{Slot, What};
@@ -303,7 +303,11 @@ impl<'a> BodyReader<'_, 'a> {
     pub(super) fn value_of(&mut self, fields: &mut Fields, ty: TypeIndex, what: &str) -> Result<Value> {
         let operand = fields.next(what)?;
         if self.module.table.id(ty) == TypeId::METADATA {
-            return Ok(self.module.module.constants.intern(Constant::Metadata).into());
+            let constant = match self.module.metadata.get(self.number(operand)) {
+                Some(Entry::String(text)) => Constant::MetadataString(text.clone()),
+                _ => Constant::Metadata,
+            };
+            return Ok(self.module.module.constants.intern(constant).into());
         }
         self.value_numbered(self.number(operand), ty, fields.record)
     }

@@ -191,7 +191,9 @@ impl Writer<'_, '_> {
             Constant::Aggregate(ty, items) => self.aggregate(*ty, items, at),
             Constant::Symbol(..) | Constant::Expr(..) => self.value(constant, at),
             Constant::BlockAddress(..) => self.refuse("the address of a block"),
-            Constant::Metadata | Constant::TokenNone => self.refuse("an initial value of a type without size"),
+            Constant::MetadataString(_) | Constant::Metadata | Constant::TokenNone => {
+                self.refuse("an initial value of a type without size")
+            }
         }
     }
 

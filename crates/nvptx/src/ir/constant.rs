@@ -32,7 +32,9 @@ pub enum Constant {
     BlockAddress(TypeId, SymbolId, BlockId),
     /// An operation on constants that is not folded.
     Expr(TypeId, Box<ConstExpr>),
-    /// An argument of type `metadata`; what it says is dropped.
+    /// An argument of type `metadata` that is a string: `!"round.tonearest"`.
+    MetadataString(Box<str>),
+    /// An argument of type `metadata` that is anything else; what it says is dropped.
     Metadata,
     /// `none` of type `token`
     TokenNone,
@@ -126,7 +128,7 @@ impl Constant {
                     f(source);
                 }
             }
-            Constant::Metadata | Constant::TokenNone => {}
+            Constant::MetadataString(_) | Constant::Metadata | Constant::TokenNone => {}
         }
     }
 }
@@ -235,7 +237,7 @@ impl Constants {
             | Constant::Symbol(ty, _)
             | Constant::BlockAddress(ty, ..)
             | Constant::Expr(ty, _) => *ty,
-            Constant::Metadata => TypeId::METADATA,
+            Constant::MetadataString(_) | Constant::Metadata => TypeId::METADATA,
             Constant::TokenNone => TypeId::TOKEN,
         }
     }

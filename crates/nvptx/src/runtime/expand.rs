@@ -22,6 +22,8 @@ pub(super) fn is_expanded(view: View<'_>, inst: InstId, target: Target) -> bool 
                 || call.args.first().is_some_and(|&arg| view.module.types.as_vector(view.ty(arg)).is_some());
             let is = |stems: &[&str]| stems.iter().any(|stem| name.starts_with(stem));
             is(&["vector.reverse.", "vector.insert.", "vector.extract.", "masked."])
+                || is(&["vector.interleave", "vector.deinterleave", "experimental.vector.interleave"])
+                || is(&["experimental.vector.deinterleave"])
                 || target.splits_fmuladd && is(&["fmuladd."])
                 || (name.contains(".with.overflow.") || name.starts_with("frexp.")) && of_vectors()
         }),
@@ -41,6 +43,10 @@ impl Writer<'_, '_> {
                 let name = name.strip_prefix("llvm.")?;
                 if let Some(kind) = name.strip_prefix("masked.") {
                     self.masked(kind.split('.').next()?, &call.args, ty)?
+                } else if name.contains("deinterleave") {
+                    self.deinterleaved(*call.args.first()?, ty)
+                } else if name.contains("interleave") {
+                    self.interleaved(&call.args, ty)
                 } else if let Some(kind) = name.strip_prefix("vector.") {
                     self.regrouped(kind, &call.args, ty)?
                 } else if name.starts_with("fmuladd.") {
@@ -128,6 +134,33 @@ impl Writer<'_, '_> {
             }
             _ => return None,
         })
+    }
+
+    /// `llvm.vector.interleave2` to `interleave8`: first all first lanes, then all second ones.
+    fn interleaved(&mut self, args: &[Value], ty: TypeId) -> Option<Value> {
+        let lanes = self.cx.module.types.as_vector(ty)?.1;
+        let count = u32::try_from(args.len()).ok().filter(|count| *count > 0)?;
+        let mut vector = self.cx.poison(ty);
+        for lane in 0..lanes {
+            let own = self.lane(*args.get((lane % count) as usize)?, lane / count)?;
+            vector = self.with_lane(vector, own, lane, ty)?;
+        }
+        Some(vector)
+    }
+
+    /// `llvm.vector.deinterleave2` to `deinterleave8`.
+    fn deinterleaved(&mut self, vector: Value, ty: TypeId) -> Option<Value> {
+        let Type::Struct { fields, .. } = self.cx.module.types[ty].clone() else { return None };
+        let own = self.cx.ty(self.body, vector);
+        let poison = self.cx.poison(own);
+        let mut all = self.cx.poison(ty);
+        for (index, &field) in fields.iter().enumerate() {
+            let (lanes, step) = (self.cx.module.types.as_vector(field)?.1 as i32, fields.len() as i32);
+            let picks = (0..lanes).map(|lane| lane * step + index as i32).collect();
+            let part = self.push(Op::Shuffle([vector, poison], picks), field)?;
+            all = self.push(Op::InsertValue([all, part], [index as u32].into_iter().collect()), ty)?;
+        }
+        Some(all)
     }
 
     /// `llvm.masked.load`, `store`, `gather` and `scatter`: for each lane a function of the library that may access.

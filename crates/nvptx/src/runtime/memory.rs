@@ -6,8 +6,31 @@ use crate::analysis::View;
 use crate::ir::{AddressSpace, Call, CastOp, TypeId, Value};
 use crate::select::MAX_INLINE_COPY;
 
+/// The loop for `llvm.experimental.memset.pattern`: a count of values behind each other.
+fn pattern(view: View<'_>, call: &Call) -> Option<Request> {
+    let &[to, value, count, volatile] = call.args.as_slice() else { return None };
+    let align = call.arg_attributes.iter().find(|(at, _)| *at == 0).map_or(1, |(_, own)| own.align.max(1));
+    let [place, of_value, of_count] = [to, value, count].map(|arg| view.module.types.text(view.ty(arg)));
+    let how = if view.int(volatile) == Some(0) { "" } else { "volatile" };
+    let name = [&place, &of_value, &of_count].map(|ty| name_of(ty)).join(".");
+    let function = format!("oriole.pattern.{name}.{align}{how}");
+    let words = vec![
+        ("NAME", function.clone()),
+        ("D", place),
+        ("T", of_value),
+        ("L", of_count),
+        ("ALIGN", align.to_string()),
+        ("V", how.to_owned()),
+    ];
+    let args = vec![to, value, count];
+    Some(Request { elementwise: false, ..Request::new(function, template::PATTERN, words, args) })
+}
+
 /// The loop for `memcpy`, `memmove` or `memset`, unless selection writes it out.
 pub(super) fn request(view: View<'_>, name: &str, call: &Call) -> Option<Request> {
+    if name.starts_with("experimental.memset.pattern.") {
+        return pattern(view, call);
+    }
     let kind = name.split('.').next()?;
     let fill = kind == "memset";
     if !matches!(kind, "memcpy" | "memmove" | "memset") {

@@ -10,6 +10,8 @@
 //! | `expand` | what is written out in place instead |
 //! | `rules` | which instructions are replaced, by what |
 //! | `atomic`, `memory` | the same for atomic operations, and for copies and fills |
+//! | `predicated`, `constrained` | the same for vectors of which some lanes count, and for arithmetic with a mode of rounding |
+//! | `written` | functions whose text is written for one intrinsic |
 //! | `template` | the library's text for given types |
 //! | `request`, `writer` | a call of the library, and how it or what is written out is put in place |
 //! | `replace` | both, for all instructions of a function |
@@ -19,14 +21,17 @@
 mod atomic;
 mod block_addresses;
 mod constants;
+mod constrained;
 mod expand;
 mod memory;
+mod predicated;
 mod replace;
 mod request;
 mod rules;
 mod target;
 mod template;
 mod writer;
+mod written;
 
 use rustc_hash::FxHashMap;
 

@@ -21,7 +21,7 @@ templates! {
     SATURATE "saturate.ll", CLASSIFY "classify.ll", POWER "power.ll", COPY "copy.ll", FILL "fill.ll",
     ATOMIC "atomic.ll",
     ATOMIC_PART "atomic_part.ll", EXCHANGE_PART "exchange_part.ll", THREAD "thread.ll",
-    THREAD_EXCHANGE "thread_exchange.ll", MASKED "masked.ll",
+    THREAD_EXCHANGE "thread_exchange.ll", MASKED "masked.ll", WRITTEN "written.ll", PATTERN "pattern.ll",
 }
 
 /// What stands for the `$WORD`s, without the `$`.

@@ -240,7 +240,7 @@ impl Lower<'_> {
             }
             Constant::Symbol(..) | Constant::Expr(..) => self.const_address_word(id, &pieces)?,
             Constant::BlockAddress(..) => return Err(Error::new("addresses of blocks")),
-            Constant::Metadata | Constant::TokenNone => Words::new(),
+            Constant::MetadataString(_) | Constant::Metadata | Constant::TokenNone => Words::new(),
         })
     }
 

@@ -149,10 +149,10 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Metadata as an argument: `!5`, `i32 %x`, `ptr @x`, `!DIArgList(i32 %a)`. It is dropped.
+    /// Metadata as an argument: `!"text"`, of which the string is kept; `!5`, `i32 %x`, `ptr @x`, `!DIArgList(i32 %a)`, which are dropped.
     fn metadata_argument(&mut self) -> Parsed<Value> {
         if matches!(self.token.kind, Kind::Bang | Kind::MetaName | Kind::MetaNumber) {
-            self.skip_metadata()?;
+            return Ok(Value::Const(self.metadata_constant()?));
         } else {
             let ty = self.ty()?;
             match self.token.kind {

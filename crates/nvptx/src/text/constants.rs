@@ -27,10 +27,7 @@ impl<'a> Parser<'a> {
             Kind::OpenBracket => self.array(ty),
             Kind::OpenBrace => self.structure(ty),
             Kind::Less => self.vector(ty),
-            Kind::Bang | Kind::MetaName | Kind::MetaNumber if ty == TypeId::METADATA => {
-                self.skip_metadata()?;
-                Ok(self.intern(Constant::Metadata))
-            }
+            Kind::Bang | Kind::MetaName | Kind::MetaNumber if ty == TypeId::METADATA => self.metadata_constant(),
             Kind::LocalName | Kind::LocalNumber => Err(self.error("a local value cannot stand in a constant")),
             _ => Err(self.expected("a value")),
         }

@@ -1,9 +1,9 @@
 //! Metadata. Specialised nodes are read by their form, whatever their names.
 
-use crate::ir::{Constant, Meta, MetaField, MetaId};
+use crate::ir::{ConstId, Constant, Meta, MetaField, MetaId};
 
 use super::lexer::Kind;
-use super::parser::{Parsed, Parser, error, span};
+use super::parser::{Parsed, Parser, error, span, unescape};
 use super::words::Word;
 
 impl<'a> Parser<'a> {
@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A constant with its type; values of functions cannot be named in nodes.
-    fn constant_operand(&mut self) -> Parsed<crate::ir::ConstId> {
+    fn constant_operand(&mut self) -> Parsed<ConstId> {
         // Before version 4, nodes were typed.
         if self.at_word(Word::Metadata) {
             self.bump();
@@ -163,6 +163,18 @@ impl<'a> Parser<'a> {
             }
             _ => Ok(MetaField::Constant(self.constant_operand()?)),
         }
+    }
+
+    /// Metadata as a value, of which a string is kept.
+    pub(super) fn metadata_constant(&mut self) -> Parsed<ConstId> {
+        let start = self.token;
+        self.skip_metadata()?;
+        let text = self.source()[start.start as usize..self.previous_end()].strip_prefix("!\"");
+        let constant = match text.and_then(|text| text.strip_suffix('"')) {
+            Some(text) => Constant::MetadataString(String::from_utf8_lossy(&unescape(text)).into()),
+            None => Constant::Metadata,
+        };
+        Ok(self.intern(constant))
     }
 
     /// Passes over one piece of metadata, without keeping what only it names.

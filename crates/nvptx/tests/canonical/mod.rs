@@ -221,6 +221,7 @@ impl Writer<'_> {
                 };
                 format!("{ty} {what}({})", operands.join(", "))
             }
+            Constant::MetadataString(text) => format!("!{text:?}"),
             Constant::Metadata => "metadata".into(),
             Constant::TokenNone => "none".into(),
         }

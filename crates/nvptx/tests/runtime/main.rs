@@ -5,6 +5,7 @@ mod copies;
 mod floats;
 mod integers;
 mod jumps;
+mod predicated;
 mod rmw;
 mod vectors;
 mod wide;

@@ -44,6 +44,10 @@ impl Printer<'_> {
             Constant::Symbol(_, symbol) => self.name('@', &module.symbols[*symbol].name),
             Constant::BlockAddress(_, function, block) => self.block_address(*function, *block),
             Constant::Expr(ty, expr) => self.expression(*ty, expr),
+            Constant::MetadataString(text) => {
+                self.out.push('!');
+                self.quoted(text.as_bytes());
+            }
             Constant::Metadata => self.out.push_str("!{}"),
             Constant::TokenNone => self.out.push_str("none"),
         }
