@@ -30,9 +30,11 @@ pub fn is_variable_opcode(opcode: Opcode, arch: Arch) -> bool {
 }
 
 /// Uniform sources are read late too: asynchronous copies and tensor core work of a block, and `SYNCS.EXCH`
-/// (ptxas gives every one of them a read scoreboard; docs/isa/latency.md).
+/// (ptxas gives every one of them a read scoreboard; docs/isa/latency.md). `UGETNEXTWORKID` has read them when the next instruction issues:
+/// ptxas overwrites them there without one (CUTLASS's persistent kernels for sm_100a).
 pub fn holds_uniform(inst: &Inst) -> bool {
-    inst.opcode.info().latency == LatencyClass::Bulk || inst.opcode == Opcode::SYNCSU
+    let is_late = inst.opcode.info().latency == LatencyClass::Bulk && inst.opcode != Opcode::UGETNEXTWORKID;
+    is_late || inst.opcode == Opcode::SYNCSU
 }
 
 /// Instructions of one queue finish in the order of issue: a wait for the later one covers the earlier.

@@ -42,8 +42,10 @@ pub enum Queue {
     TensorMemory,
     /// B2R.
     BarrierResult,
-    /// UTCHMMA.
+    /// UTCHMMA and the like, UTCCP.
     TensorProduct,
+    /// UTMALDG.
+    TensorLoad,
     /// SYNCS.EXCH.
     BarrierExchange,
 }

@@ -75,11 +75,12 @@ impl DataLayout {
         text + "-n16:32:64"
     }
 
-    /// Width in bits of a pointer of `space`.
+    /// Width in bits of a pointer of `space`. Those to tensor memory have 32 also where the layout does not say so: it did not before LLVM 20.
     #[must_use]
     pub fn pointer_bits(&self, space: AddressSpace) -> u32 {
         let own = self.pointer_bits.iter().find(|(other, _)| *other == space);
-        own.map_or(self.default_pointer_bits, |&(_, bits)| bits)
+        let otherwise = if space == AddressSpace::TENSOR { 32 } else { self.default_pointer_bits };
+        own.map_or(otherwise, |&(_, bits)| bits)
     }
 
     /// Width in bits of a value, without padding; 0 for what has no size.

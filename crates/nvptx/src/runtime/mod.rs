@@ -11,6 +11,7 @@
 //! | `rules` | which instructions are replaced, by what |
 //! | `atomic`, `memory` | the same for atomic operations, and for copies and fills |
 //! | `predicated`, `constrained` | the same for vectors of which some lanes count, and for arithmetic with a mode of rounding |
+//! | `narrow` | the same for conversions of four-bit floats |
 //! | `written` | functions whose text is written for one intrinsic |
 //! | `template` | the library's text for given types |
 //! | `request`, `writer` | a call of the library, and how it or what is written out is put in place |
@@ -24,6 +25,7 @@ mod constants;
 mod constrained;
 mod expand;
 mod memory;
+mod narrow;
 mod predicated;
 mod replace;
 mod request;

@@ -3,7 +3,7 @@
 use super::request::Request;
 use super::target::Target;
 use super::template::{self, Template, Words};
-use super::{atomic, constrained, memory, predicated};
+use super::{atomic, constrained, memory, narrow, predicated};
 use crate::analysis::View;
 use crate::ir::{BinaryOp, Call, CastOp, InstFlags, InstId, Op, Type, TypeId, Value};
 
@@ -27,6 +27,7 @@ pub(super) fn request(view: View<'_>, inst: InstId, target: Target) -> Option<Re
             let name = view.callee(call)?.name.strip_prefix("llvm.")?;
             memory::request(view, name, call)
                 .or_else(|| predicated::request(view, name, call, view.body[inst].ty))
+                .or_else(|| narrow::request(view, name, call, view.body[inst].ty))
                 .or_else(|| constrained::request(view, name, call, view.body[inst].ty))
                 .or_else(|| mathematics(view, name, call, ty).filter(|_| target.has_math))
                 .or_else(|| intrinsic(view, name, call, ty))

@@ -1,9 +1,9 @@
 //! The rows of the tables of intrinsics, as text.
 //!
 //! A row is `NAME FORM OPERANDS`. `(a|b=c)` in a name stands for one row with `a` and one with `b`; `<1>` in what
-//! follows is what the first such group stands for: `a`, or `c` for `b=c`. In a form `.*` is the state space of the
-//! first address, `#` the width of the result in bits, and a leading `!` says that the instruction stays though
-//! nobody reads its result.
+//! follows is what the first such group stands for: `a`, or `c` for `b=c`. `@5:1` behind a name says that the row is for calls whose argument 5 is
+//! the constant 1; one that a call has not counts as 0. In a form `.*` is the state space of the first address, `#` the width of the result in bits,
+//! and a leading `!` says that the instruction stays though nobody reads its result.
 
 use oriole_ptx::ast::{Selector, SpecialReg};
 
@@ -14,10 +14,16 @@ pub(super) enum Slot {
     Result,
     /// `{d}`: all results.
     Results,
+    /// `{d*}`: all results but the last.
+    ResultsButLast,
+    /// `_`
+    Sink,
     /// `d|d`
     ResultPair,
     /// `$0`
     Arg(usize),
+    /// `$0?1`: argument 0 if argument 1 is the constant 1, else nothing.
+    ArgIf(usize, usize),
     /// `[$0]`
     Address(usize),
     /// `[$0 $1 {$2 $3}]`: a texture or surface, its sampler, coordinates.
@@ -38,6 +44,8 @@ pub(super) struct Row {
     /// `fma.rn.f32`, with `.*` and `#`.
     pub(super) form: String,
     pub(super) slots: Vec<Slot>,
+    /// Arguments that are these constants.
+    pub(super) when: Vec<(usize, u128)>,
     /// May go when nobody reads its results.
     pub(super) pure: bool,
 }
@@ -55,7 +63,13 @@ pub(super) fn read_line(line: &str) -> Option<Vec<(String, Row)>> {
         for (index, group) in groups.iter().enumerate() {
             rest = rest.replace(&format!("<{}>", index + 1), group);
         }
-        Some((name, read_row(rest.trim())?))
+        let (name, conditions) = name.split_once('@').map_or((name.as_str(), ""), |(name, rest)| (name, rest));
+        let conditions = conditions.split('@').filter(|text| !text.is_empty());
+        let when = conditions.map(|text| {
+            let (argument, value) = text.split_once(':')?;
+            Some((argument.parse().ok()?, value.parse().ok()?))
+        });
+        Some((name.to_owned(), Row { when: when.collect::<Option<_>>()?, ..read_row(rest.trim())? }))
     };
     expand(pattern).into_iter().map(row).collect()
 }
@@ -70,7 +84,7 @@ pub(super) fn families(line: &str) -> Vec<String> {
     });
     let mut families: Vec<String> = Vec::new();
     for (name, _) in expand(&pattern[..end.unwrap_or(pattern.len())]) {
-        let family = name.split('.').next().unwrap_or_default().split('?').next().unwrap_or_default();
+        let family = name.split('.').next().unwrap_or_default().split('@').next().unwrap_or_default();
         families.push(family.to_owned());
     }
     families.sort_unstable();
@@ -106,15 +120,20 @@ fn read_row(text: &str) -> Option<Row> {
     let (form, operands) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let operands = operands.split(',').map(str::trim).filter(|text| !text.is_empty());
     let slots = operands.map(read_slot).collect::<Option<Vec<Slot>>>()?;
-    Some(Row { form: form.trim_start_matches('!').to_owned(), slots, pure: !form.starts_with('!') })
+    Some(Row { form: form.trim_start_matches('!').to_owned(), slots, when: Vec::new(), pure: !form.starts_with('!') })
 }
 
 fn read_slot(text: &str) -> Option<Slot> {
     Some(match text {
         "d" => Slot::Result,
         "{d}" => Slot::Results,
+        "{d*}" => Slot::ResultsButLast,
+        "_" => Slot::Sink,
         "d|d" => Slot::ResultPair,
-        _ if text.starts_with('$') => Slot::Arg(argument(text)?),
+        _ if text.starts_with('$') => match text.split_once('?') {
+            Some((value, flag)) => Slot::ArgIf(argument(value)?, flag.parse().ok()?),
+            None => Slot::Arg(argument(text)?),
+        },
         _ if text.starts_with('[') => {
             let inner = text.strip_prefix('[')?.strip_suffix(']')?;
             match inner.split_once('{') {
@@ -178,6 +197,10 @@ mod tests {
                 ("fmax.ftz.f", "max.ftz.f32")
             ]
         );
+        let rows = read_line("cp.x@2:(0=|1=.hint)@3:7  !cp<1>  [$0], $1?2").unwrap_or_default();
+        let rows: Vec<_> =
+            rows.iter().map(|(name, row)| (name.as_str(), row.form.as_str(), row.when.clone())).collect();
+        assert_eq!(rows, [("cp.x", "cp", vec![(2, 0), (3, 7)]), ("cp.x", "cp.hint", vec![(2, 1), (3, 7)])]);
         assert_eq!(families("(fmin=min|fmax=max)(|.ftz).f  x"), ["fmax", "fmin"]);
         assert_eq!(families("brev(32|64) x"), ["brev32", "brev64"]);
         assert_eq!(families("tex.1d.v4(f32|s32).(s32|f32) x"), ["tex"]);
@@ -188,6 +211,7 @@ mod tests {
         assert_eq!(read_slot("[$0 $1 {$2 $3}]"), Some(Slot::Handle(vec![0, 1], vec![2, 3])));
         assert_eq!(read_slot("{$2..}"), Some(Slot::Args(2, usize::MAX)));
         assert_eq!(read_slot("{$2 $2}"), Some(Slot::List(vec![2, 2])));
+        assert_eq!(read_slot("$4?6"), Some(Slot::ArgIf(4, 6)));
         assert_eq!(read_slot("%tid.x"), Some(Slot::Special(SpecialReg::Tid, Some(Selector::X))));
         for wrong in ["", "$", "[$0", "{$0..x}", "%nothing", "%tid.q", "[$0 $1]"] {
             assert_eq!(read_slot(wrong), None, "{wrong}");

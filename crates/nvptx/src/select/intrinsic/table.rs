@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::row::{Row, Slot, families, read_line};
 use crate::analysis::intrinsics::is_pure_name;
-use crate::ir::{Call, Callee, Constant, Op, TypeId, Value};
+use crate::ir::{Call, Callee, Constant, Op, Value};
 use crate::machine::{Address, Base, Operand, PhysReg, Reg};
 use crate::select::build::space_name;
 use crate::select::error::Error;
@@ -16,7 +16,7 @@ use crate::select::lower::Lower;
 use crate::select::word_table::{Part, Word};
 
 /// The tables, by subject.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 11] = [
     include_str!("nvvm/special.txt"),
     include_str!("nvvm/threads.txt"),
     include_str!("nvvm/float.txt"),
@@ -25,6 +25,8 @@ const TABLES: [&str; 9] = [
     include_str!("nvvm/memory.txt"),
     include_str!("nvvm/bulk.txt"),
     include_str!("nvvm/matrix.txt"),
+    include_str!("nvvm/products.txt"),
+    include_str!("nvvm/tcgen05.txt"),
     include_str!("nvvm/texture.txt"),
 ];
 
@@ -32,7 +34,7 @@ const TABLES: [&str; 9] = [
 #[derive(Default)]
 struct Family {
     lines: Vec<&'static str>,
-    rows: OnceLock<FxHashMap<String, Row>>,
+    rows: OnceLock<FxHashMap<String, Vec<Row>>>,
 }
 
 static FAMILIES: LazyLock<FxHashMap<String, Family>> = LazyLock::new(|| {
@@ -47,22 +49,24 @@ static FAMILIES: LazyLock<FxHashMap<String, Family>> = LazyLock::new(|| {
 });
 
 impl Family {
-    fn rows(&self) -> &FxHashMap<String, Row> {
-        // A line that cannot be read is a mistake in a table: the test of the tables finds it.
-        self.rows.get_or_init(|| self.lines.iter().filter_map(|line| read_line(line)).flatten().collect())
+    fn rows(&self) -> &FxHashMap<String, Vec<Row>> {
+        self.rows.get_or_init(|| {
+            let mut all: FxHashMap<String, Vec<Row>> = FxHashMap::default();
+            // A line that cannot be read is a mistake in a table: the test of the tables finds it.
+            for (name, row) in self.lines.iter().filter_map(|line| read_line(line)).flatten() {
+                all.entry(name).or_default().push(row);
+            }
+            all
+        })
     }
 }
 
-/// The row of `llvm.nvvm.NAME`, with or without the address spaces and types that its name ends with. `flags`: the
-/// constants of type `i1` among the arguments.
-fn find(name: &str, flags: &str) -> Option<&'static Row> {
+/// The row of `llvm.nvvm.NAME`, with or without the address spaces and types that its name ends with, whose conditions hold.
+fn find(name: &str, holds: impl Fn(&Row) -> bool) -> Option<&'static Row> {
     let rows = FAMILIES.get(name.split('.').next()?)?.rows();
     let mut name = name;
     loop {
-        if let Some(row) = rows.get(name) {
-            return Some(row);
-        }
-        if let Some(row) = (!flags.is_empty()).then(|| rows.get(&format!("{name}?{flags}"))).flatten() {
+        if let Some(row) = rows.get(name).and_then(|rows| rows.iter().find(|row| holds(row))) {
             return Some(row);
         }
         let (rest, last) = name.rsplit_once('.')?;
@@ -77,11 +81,16 @@ fn find(name: &str, flags: &str) -> Option<&'static Row> {
 impl Lower<'_> {
     /// The row of a call of `llvm.nvvm.NAME`.
     pub(super) fn table_row(&self, name: &str, call: &Call) -> Option<&'static Row> {
-        let flag = |&arg: &Value| match self.constant_of(arg) {
-            Some(Constant::Int(TypeId::I1, bit)) => Some(if *bit == 0 { '0' } else { '1' }),
-            _ => None,
-        };
-        find(name, &call.args.iter().filter_map(flag).collect::<String>())
+        find(name, |row| row.when.iter().all(|&(at, value)| self.constant_argument(call, at) == Some(value)))
+    }
+
+    /// An argument that is a constant integer; one that is not there counts as 0.
+    fn constant_argument(&self, call: &Call, at: usize) -> Option<u128> {
+        match call.args.get(at).map(|&arg| self.constant_of(arg)) {
+            None => Some(0),
+            Some(Some(Constant::Int(_, value))) => Some(*value),
+            Some(_) => None,
+        }
     }
 
     /// True for intrinsics (without `llvm.`) that may go when nobody reads their result.
@@ -114,7 +123,18 @@ impl Lower<'_> {
                     let [first, second] = words else { return Err(missing()) };
                     Operand::Pair(Box::new([self.result(*first)?.into(), self.result(*second)?.into()]))
                 }
+                Slot::ResultsButLast => {
+                    let (_, all) = words.split_last().ok_or_else(missing)?;
+                    results = words[all.len()..].iter();
+                    let all = all.iter().map(|word| self.result(*word).map(Operand::from));
+                    Operand::Vector(all.collect::<Result<_, _>>()?)
+                }
+                Slot::Sink => Operand::Sink,
                 Slot::Arg(index) => self.table_arg(arg(index)?)?,
+                Slot::ArgIf(index, flag) => match self.constant_argument(call, *flag) {
+                    Some(1) => self.table_arg(arg(index)?)?,
+                    _ => continue,
+                },
                 Slot::Args(from, to) => {
                     let to = (*to).min(call.args.len());
                     self.table_list(&call.args[(*from).min(to)..to])?
@@ -140,7 +160,9 @@ impl Lower<'_> {
                 Slot::Number(number) => Operand::Imm(*number),
             });
         }
-        let is_result = |slot: &&Slot| matches!(slot, Slot::Result | Slot::Results | Slot::ResultPair);
+        let is_result = |slot: &&Slot| {
+            matches!(slot, Slot::Result | Slot::Results | Slot::ResultsButLast | Slot::ResultPair | Slot::Sink)
+        };
         let defs = row.slots.iter().filter(is_result).count() as u16;
         let space = space.filter(|space| !space.is_empty()).map_or_else(String::new, |space| format!(".{space}"));
         let width = words.first().map_or(0, |word| word.vt.bits());
@@ -154,6 +176,7 @@ impl Lower<'_> {
         match words.as_slice() {
             [word] if word.vt == Vt::Pred && matches!(word.part, Part::Bits(_)) => Ok(self.reg(*word)?.into()),
             [word] => self.src(*word),
+            words if self.ir.types.int_bits(self.type_of(value)) == Some(128) => Ok(self.joined(words)?.into()),
             _ => self.table_list(&[value]),
         }
     }
@@ -217,11 +240,8 @@ mod tests {
             for (name, row) in rows {
                 let form = row.form.replace(".*", ".shared").replace('#', "32");
                 assert!(forms.intern(&form).is_some(), "`{name}`: `{form}`");
-                assert!(names.insert(name.clone()), "`{name}` is there twice");
-                assert_eq!(
-                    find(name.split('?').next().unwrap_or(""), name.split('?').nth(1).unwrap_or("")),
-                    Some(&row)
-                );
+                assert!(names.insert((name.clone(), row.when.clone())), "`{name}` {:?} is there twice", row.when);
+                assert_eq!(find(&name, |other| other.when == row.when), Some(&row));
             }
         }
     }
