@@ -2,7 +2,8 @@
 //! and, when `ORIOLE_ORACLE` names a folder with ptxas, by ptxas.
 //!
 //! `llvm19.txt` has the names and types of those of LLVM 19, `refused.txt` which of them are not supported, with the
-//! reason. Neither may have too much or too little. `others.txt` has older and newer ones.
+//! reason. Neither may have too much or too little. `others.txt` has older and newer ones. `llvm23.txt` has those of LLVM 23, each with the
+//! instruction that LLVM selects for it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,6 +24,7 @@ struct Intrinsic {
 
 const LLVM_19: &str = include_str!("llvm19.txt");
 const OTHERS: &str = include_str!("others.txt");
+const LLVM_23: &str = include_str!("llvm23.txt");
 
 fn intrinsics(list: &'static str) -> impl Iterator<Item = Intrinsic> {
     let lines = list.lines().filter(|line| !line.starts_with('#'));
@@ -46,7 +48,7 @@ fn types(text: &'static str) -> Vec<&'static str> {
 fn llvm(ty: &str) -> String {
     match ty.trim_start_matches('#') {
         "true" | "false" => "i1".to_owned(),
-        ty if ty.starts_with('=') => "i32".to_owned(),
+        ty if ty.starts_with('=') => ty[1..].split_once(':').map_or("i32".to_owned(), |(bits, _)| format!("i{bits}")),
         "f16" => "half".to_owned(),
         "bf16" => "bfloat".to_owned(),
         "f32" => "float".to_owned(),
@@ -55,7 +57,10 @@ fn llvm(ty: &str) -> String {
         "meta" => "metadata".to_owned(),
         ty => match (ty.strip_prefix('p'), ty.strip_prefix('v').filter(|rest| rest.len() > 1)) {
             (Some(space), _) => format!("ptr addrspace({space})"),
-            (_, Some(vector)) => format!("<{} x {}>", &vector[..1], llvm(&vector[1..])),
+            (_, Some(vector)) => {
+                let lanes = vector.find(|c: char| !c.is_ascii_digit()).unwrap_or(vector.len());
+                format!("<{} x {}>", &vector[..lanes], llvm(&vector[lanes..]))
+            }
             _ => ty.to_owned(),
         },
     }
@@ -66,7 +71,7 @@ fn kernel(intrinsic: &Intrinsic, number: usize) -> [String; 2] {
     let Intrinsic { name, results, args } = intrinsic;
     let constant = |ty: &&str| match ty.split_at(1) {
         ("#", _) => Some("24".to_owned()),
-        ("=", number) => Some(number.to_owned()),
+        ("=", number) => Some(number.rsplit(':').next().unwrap_or(number).to_owned()),
         _ => matches!(*ty, "true" | "false").then(|| (*ty).to_owned()),
     };
     let args: Vec<(String, Option<String>)> = args.iter().map(|ty| (llvm(ty), constant(ty))).collect();
@@ -182,6 +187,29 @@ fn all_but_the_refused_are_taken() {
 fn others_are_taken() {
     let Outcome { refused, .. } = outcome(OTHERS);
     assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn instructions_are_those_of_llvm_23() {
+    let lines = LLVM_23.lines().filter(|line| !line.starts_with('#'));
+    let mut wrong = Vec::new();
+    for (number, (line, intrinsic)) in lines.zip(intrinsics(LLVM_23)).enumerate() {
+        let mut fields = line.split(" : ").skip(3);
+        let (target, instruction) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let [declaration, kernel] = kernel(&intrinsic, number);
+        match ptx(&format!("{declaration}{kernel}"), target) {
+            Ok(ptx) => {
+                let selects = |line: &str| {
+                    line.split_whitespace().next().is_some_and(|word| word.trim_end_matches(';') == instruction)
+                };
+                if !ptx.lines().any(|line| selects(line) || selects(line.trim_start_matches(['{', ' ', '\t']))) {
+                    wrong.push(format!("{line}: another instruction\n{ptx}"));
+                }
+            }
+            Err(error) => wrong.push(format!("{line}: {error}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} are wrong: {}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
 }
 
 #[test]
