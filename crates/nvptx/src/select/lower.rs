@@ -53,6 +53,8 @@ pub(crate) struct Lower<'a> {
     pub(super) blocks: SecondaryMap<BlockId, Option<machine::BlockId>>,
     /// Edges of the IR that leave from another machine block than that of their IR block.
     pub(super) moved_edges: Vec<MovedEdge>,
+    /// What blocks compute at their ends for `phi`s behind them: generic addresses of variables.
+    at_ends: Vec<(machine::BlockId, Vec<Inst>)>,
     /// Edges of the IR, from and to, that a branch on a constant never takes.
     pub(super) dropped_edges: Vec<(machine::BlockId, machine::BlockId)>,
     /// The machine block being selected.
@@ -110,6 +112,7 @@ pub(super) fn function(
         reversed: Vec::new(),
         blocks: SecondaryMap::with_capacity(body.block_count()),
         moved_edges: Vec::new(),
+        at_ends: Vec::new(),
         dropped_edges: Vec::new(),
         current: machine::BlockId::new(0),
         is_entry,
@@ -140,6 +143,9 @@ impl Lower<'_> {
         self.demand_phis(&order)?;
         for &block in order.iter().rev() {
             self.block(block, block == order[0])?;
+        }
+        for (block, insts) in std::mem::take(&mut self.at_ends) {
+            self.out.blocks[block].insts.extend(insts);
         }
         self.move_edges();
         Ok(())
@@ -221,7 +227,10 @@ impl Lower<'_> {
             for (from, value) in incoming {
                 let Some(from) = self.blocks[*from] else { continue };
                 let part = self.words_of(*value)?.get(at).map_or(Part::Undef, |word| word.part);
-                let operand = self.phi_operand(word.vt, part);
+                let operand = match part {
+                    Part::Symbol(_, _, Some(_)) => self.address_at_end(from, Word { part, ..*word })?,
+                    part => self.phi_operand(word.vt, part),
+                };
                 // An edge that is taken by two ways of a switch is one machine edge.
                 if !phi.incoming.iter().any(|(known, _)| *known == from) {
                     phi.incoming.push((from, operand));
@@ -230,6 +239,15 @@ impl Lower<'_> {
             self.out.blocks[self.current].phis.push(phi);
         }
         Ok(())
+    }
+
+    /// The generic address of a variable, computed at the end of a block.
+    fn address_at_end(&mut self, block: machine::BlockId, word: Word) -> Result<Operand, Error> {
+        let kept = std::mem::take(&mut self.sequence);
+        let address = self.reg(word);
+        let insts = std::mem::replace(&mut self.sequence, kept);
+        self.at_ends.push((block, insts));
+        Ok(address?.into())
     }
 
     /// What a `phi` reads: constants and addresses become moves at the end of the predecessor.

@@ -88,3 +88,37 @@ y:
     expected.extend(9u32.to_le_bytes());
     assert_eq!(run(text, "sm_80", &7u32.to_le_bytes(), &[0; 12], 1), expected);
 }
+
+/// What a `phi` reads of a shared variable is its generic address: the store goes where the other way's address says, or to shared memory.
+#[test]
+fn phis_of_generic_addresses_of_variables() {
+    let text = "@buf = internal addrspace(3) global [4 x i32] undef, align 4
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+define ptx_kernel void @k(ptr %in, ptr %out) {
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %odd = trunc i32 %tid to i1
+  %own = getelementptr i32, ptr %out, i32 %tid
+  br i1 %odd, label %shared, label %plain
+plain:
+  br label %both
+shared:
+  br label %both
+both:
+  %p = phi ptr [ %out, %plain ], [ addrspacecast (ptr addrspace(3) @buf to ptr), %shared ]
+  %q = getelementptr i32, ptr %p, i32 %tid
+  %v = add i32 %tid, 70
+  store i32 %v, ptr %q
+  br i1 %odd, label %copy, label %done
+copy:
+  %s = getelementptr i32, ptr addrspace(3) @buf, i32 %tid
+  %w = load i32, ptr addrspace(3) %s
+  %x = add i32 %w, 100
+  store i32 %x, ptr %own
+  br label %done
+done:
+  ret void
+}
+";
+    let expected: Vec<u8> = [70u32, 171, 72, 173].into_iter().flat_map(u32::to_le_bytes).collect();
+    assert_eq!(super::run(text, "sm_80", &[0; 4], &[0; 16], 4), expected);
+}
