@@ -151,10 +151,11 @@ impl Blocks {
         if let Blocks::Wide(mask) = self { Some(mask) } else { None }
     }
 
-    /// Says in a copy from global to shared memory what its masks are.
-    pub(super) fn mark(self, inst: &mut Inst) {
-        inst.mods.set(Field::MULTICAST, self.narrow().is_some());
-        inst.mods.set(Field::MULTICAST32, self.wide().is_some());
+    /// Says in a copy that its mask is wide, if it is.
+    pub(super) fn mark_wide(self, inst: &mut Inst) {
+        if self.wide().is_some() {
+            inst.mods.set(Field::MULTICAST32, true);
+        }
     }
 }
 
@@ -167,9 +168,11 @@ const VALIDITY: [(Word, Validity); 5] = [
     (Word::MbarrierReportValidityPerElementFf, Validity::FF),
 ];
 
-/// [`Field::VALIDITY`]
-pub(super) fn validity(instruction: &Instruction) -> Validity {
-    VALIDITY.iter().find(|(word, _)| instruction.has(*word)).map_or(Validity::OFF, |(_, validity)| *validity)
+/// Says in a copy what it reports, if anything.
+pub(super) fn mark_validity(instruction: &Instruction, inst: &mut Inst) {
+    if let Some((_, validity)) = VALIDITY.iter().find(|(word, _)| instruction.has(*word)) {
+        inst.mods.set(Field::VALIDITY, *validity);
+    }
 }
 
 /// `cp{.reduce}.async.bulk.dst.src… [dst], [src], size{, left, right}{, [mbar]}{, blocks}{, policy}{, byte mask};`
@@ -206,8 +209,9 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     inst.mods.set(Field::COPY_DST, if to_global { CopyDst::G } else { CopyDst::S });
     if inst.opcode == Sass::UBLKCP {
         inst.mods.set(Field::COPY_SRC, if from_global { CopySrc::G } else { CopySrc::S });
-        blocks.mark(&mut inst);
-        inst.mods.set(Field::VALIDITY, validity(instruction));
+        inst.mods.set(Field::MULTICAST, blocks.narrow().is_some());
+        blocks.mark_wide(&mut inst);
+        mark_validity(instruction, &mut inst);
         inst.mods.set(Field::BYTE_MASK, byte_mask.is_some());
     }
     one_by_one(cx, |cx| {

@@ -96,8 +96,11 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let mut map = wide_words(cx, None, tensor)?.to_vec();
     map.extend(replaced.address.into_iter().flatten());
     if way == Way::Load {
-        blocks.mark(&mut inst);
-        inst.mods.set(Field::VALIDITY, bulk::validity(instruction));
+        if replaced.shape.is_none() {
+            inst.mods.set(Field::MULTICAST, blocks.narrow().is_some());
+        }
+        blocks.mark_wide(&mut inst);
+        bulk::mark_validity(instruction, &mut inst);
         if instruction.has(Word::CtaGroup2) {
             inst.mods.set(Field::CTA_PAIR, true);
         }
@@ -129,7 +132,9 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way, replac
             return Err(unknown(cx, instruction));
         }
         inst.mods.set(Field::IM2COL, mode);
-        inst.mods.set(Field::TENSOR_ADDRESS, replaced.address.is_some());
+        if replaced.address.is_some() {
+            inst.mods.set(Field::TENSOR_ADDRESS, true);
+        }
     }
     if let Some(control) = super::l2_control(cx, opcode, instruction)? {
         inst.mods.apply(control);
