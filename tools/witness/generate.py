@@ -6,7 +6,7 @@ import sys
 
 CHAPTERS = ["integer", "float", "half", "approximate", "compare", "logic", "convert", "narrow", "video", "data", "sparsity", "warp", "atomics", "control",
             "matrix", "wmma", "wgmma", "copies", "textures", "surfaces", "tensors", "launches",
-            "memory", "atomic_forms", "remote", "multimem", "scopes", "scaled", "wgmma_layouts", "extremes",
+            "memory", "atomic_forms", "remote", "multimem", "scopes", "reports", "scaled", "wgmma_layouts", "extremes",
             "tensor_memory", "tensor_products"]  # fmt: skip
 
 

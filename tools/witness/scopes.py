@@ -178,8 +178,7 @@ def layouts(table):
         steps.append("mbarrier.inval.shared::cta.b64 [bar];")
         body = f".reg .b8 %c<4>; mov.u32 %r4, -1; mov.u32 %r6, bar;\n{ONE}\n" + "\n".join(steps) + "\nDONE:"
         name = f"layout {'unsaid' if layout is None else layout}{' of a register' if by_register else ''}"
-        without = [("simulator@sm_107a", "mbarriers of layout 1, conditional phases and reports are not compiled for sm_107 yet")]
-        table.program(name, kernel(".shared .align 8 .b64 bar;", body), [("steps", "b32", [0], "b32", expected)], ["block 32"], "9.3 sm_90", without)
+        table.program(name, kernel(".shared .align 8 .b64 bar;", body), [("steps", "b32", [0], "b32", expected)], ["block 32"], "9.3 sm_90")
     # Counting: pending_count of what noComplete gives.
     body = f"{ONE}\nmov.u32 %r5, 5; mbarrier.init.layout::v0.shared::cta.b64 [bar], %r5;\n"
     for n, pending in enumerate((5, 3)):

@@ -97,3 +97,28 @@ fn wild_declarations_are_errors() {
         assert!(Interpreter::new(&module, Options::default()).is_err(), "{wild}");
     }
 }
+
+/// Other devices' memory is none that a launch here has: what copies it is refused by its name.
+#[test]
+fn copies_of_the_fabric_are_refused_by_name() {
+    const REPORTED: &str = "mbarrier::report::fabric";
+    for copy in [
+        format!("fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.{REPORTED}.b128 [s], [e, o], 16, [m];"),
+        format!("fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.{REPORTED}.b128 [e, o], [s], 16, [m];"),
+        format!("fabric.try_red.async.shared::cta.mbarrier::complete_tx::16B.{REPORTED}.add.u32 [e, o], [s], 16, [m];"),
+    ] {
+        let text = format!(
+            ".version 9.3\n.target sm_100\n.address_size 64\n.shared .align 16 .b8 s[16]; .shared .align 8 .b64 m;\n\
+             .visible .entry k() {{ .reg .b32 e; .reg .b64 o; mov.b32 e, 1; mov.b64 o, 0; {copy} ret; }}\n"
+        );
+        let module = oriole_ptx::load(&text).unwrap_or_else(|errors| panic!("{copy}: {}", errors[0].message));
+        let refused = match Interpreter::new(&module, Options::default()) {
+            Err(error) => error.to_string(),
+            Ok(interpreter) => {
+                let launch = interpreter.launch("k", &Launch::default(), &mut Memory::new());
+                launch.err().map_or_else(String::new, |error| error.to_string())
+            }
+        };
+        assert!(refused.contains("behind the fabric"), "{copy}: {refused}");
+    }
+}

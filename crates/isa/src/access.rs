@@ -298,7 +298,12 @@ fn source_order(inst: &Inst, arch: Arch) -> Option<Order> {
 /// The order that says when the sources have been read: its own, but for copies out of shared memory that of the ends of their groups.
 fn read_order(inst: &Inst, sources: Option<Order>) -> Option<Order> {
     match inst.opcode {
-        Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UTMASTG | Opcode::UTMAREDG => Some(Order::CopySources),
+        Opcode::UBLKCP
+        | Opcode::UBLKRED
+        | Opcode::UTMASTG
+        | Opcode::UTMASTG_RESHAPED
+        | Opcode::UTMAREDG
+        | Opcode::UTMAREDG_RESHAPED => Some(Order::CopySources),
         _ => sources,
     }
 }

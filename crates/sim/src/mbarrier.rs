@@ -7,6 +7,17 @@
 //! | 43–62 | minus the arrivals that the phase still waits for | `mbarrier.init`, `mbarrier.pending_count` |
 //! | 63 | the phase | `mbarrier.test_wait.parity` |
 //!
+//! Bit 0 says `.layout::v1`. On sm_107, and nowhere else, that is one with reports, whose counts have nine bits:
+//!
+//! | bits | content | source |
+//! |---|---|---|
+//! | 1, 2 | whether something was reported in this phase, in the one before | our choice |
+//! | 3 | the conditional phase | our choice |
+//! | 4–12 | minus the arrivals that each phase expects | `mbarrier.init` |
+//! | 43–51 | minus the arrivals that the phase still waits for | `mbarrier.init` |
+//!
+//! Bit 20 tells the two: it is set in a count of 20 bits that is not above 2^9.
+//!
 //! A phase is over when no arrival and no transaction is outstanding. All zero is no mbarrier.
 
 /// Largest number of arrivals (PTX, "mbarrier: contents").
@@ -16,6 +27,14 @@ const EXPECTED: u32 = 1;
 const TRANSACTIONS: u32 = 21;
 const PENDING: u32 = 43;
 const PHASE: u32 = 63;
+/// What one with reports has in other places.
+mod with_reports {
+    pub(super) const RUNNING: u32 = 1;
+    pub(super) const LAST: u32 = 2;
+    pub(super) const CONDITIONAL: u32 = 3;
+    pub(super) const EXPECTED: u32 = 4;
+    pub(super) const COUNT_BITS: u32 = 9;
+}
 /// Bits of the transaction count.
 const TRANSACTION_BITS: u32 = 22;
 
@@ -32,8 +51,23 @@ impl Mbarrier {
         Mbarrier(0).with_count(EXPECTED, arrivals).with_count(PENDING, arrivals)
     }
 
+    fn is_set(self, at: u32) -> bool {
+        self.0 >> at & 1 != 0
+    }
+
+    /// Whether it keeps reports.
+    fn has_reports(self) -> bool {
+        self.is_set(0) && !self.is_set(20)
+    }
+
+    /// Where the expected arrivals are, and how many bits a count has.
+    fn layout(self) -> (u32, u32) {
+        if self.has_reports() { (with_reports::EXPECTED, with_reports::COUNT_BITS) } else { (EXPECTED, 20) }
+    }
+
     fn count(self, at: u32) -> u32 {
-        ((self.0 >> at) as u32 & MAX_COUNT).wrapping_neg() & MAX_COUNT
+        let most = (1u32 << self.layout().1) - 1;
+        ((self.0 >> at) as u32 & most).wrapping_neg() & most
     }
 
     fn with(self, at: u32, bits: u32, value: u64) -> Mbarrier {
@@ -42,7 +76,7 @@ impl Mbarrier {
     }
 
     fn with_count(self, at: u32, count: u32) -> Mbarrier {
-        self.with(at, 20, u64::from(count).wrapping_neg())
+        self.with(at, self.layout().1, u64::from(count).wrapping_neg())
     }
 
     /// The phase, as its lowest bit.
@@ -52,7 +86,7 @@ impl Mbarrier {
 
     /// Arrivals that each phase expects.
     fn expected(self) -> u32 {
-        self.count(EXPECTED)
+        self.count(self.layout().0)
     }
 
     /// Arrivals that this phase still waits for.
@@ -80,6 +114,40 @@ impl Mbarrier {
         Ok(self.phase() != phase)
     }
 
+    /// Whether the conditional phase with this bit is over: as the other one, but where something was reported. Fails with what is wrong.
+    pub(crate) fn is_conditionally_over(self, phase: bool) -> Result<bool, String> {
+        match self.has_reports() {
+            true => Ok(self.is_set(with_reports::CONDITIONAL) != phase),
+            false => self.is_over(phase),
+        }
+    }
+
+    /// Whether something was reported in the phase before this one.
+    pub(crate) fn was_reported(self) -> bool {
+        self.has_reports() && self.is_set(with_reports::LAST)
+    }
+
+    /// Something is reported in this phase. Fails with what is wrong.
+    pub(crate) fn report(self) -> Result<Mbarrier, String> {
+        self.check()?;
+        match self.has_reports() {
+            true => Ok(self.with(with_reports::RUNNING, 1, 1)),
+            false => Err("gets a report, and keeps none: it is not of .layout::v1".to_owned()),
+        }
+    }
+
+    /// The next phase, whose conditional one begins too if nothing was reported.
+    fn next_phase(self) -> Mbarrier {
+        let next = self.with_count(PENDING, self.expected()).with(PHASE, 1, u64::from(!self.phase()));
+        if !self.has_reports() {
+            return next;
+        }
+        let (reported, phase) = (self.is_set(with_reports::RUNNING), self.is_set(with_reports::CONDITIONAL));
+        next.with(with_reports::CONDITIONAL, 1, u64::from(phase ^ !reported))
+            .with(with_reports::LAST, 1, u64::from(reported))
+            .with(with_reports::RUNNING, 1, 0)
+    }
+
     /// Expects `bytes` more bytes of transactions in this phase (fewer, if negative), then `count`
     /// threads arrive; where they `leave`, later phases do not expect them. Fails with what is wrong.
     pub(crate) fn change(self, bytes: i64, count: u32, leave: bool) -> Result<Mbarrier, String> {
@@ -93,10 +161,10 @@ impl Mbarrier {
         };
         let stay = self.expected().checked_sub(if leave { count } else { 0 });
         let expected = stay.ok_or_else(|| format!("is left by {count} of {} threads", self.expected()))?;
-        let next = self.with_count(EXPECTED, expected).with_count(PENDING, pending);
+        let next = self.with_count(self.layout().0, expected).with_count(PENDING, pending);
         let next = next.with(TRANSACTIONS, TRANSACTION_BITS, transactions.wrapping_neg() as u64);
         Ok(match (pending, transactions) {
-            (0, 0) => next.with_count(PENDING, expected).with(PHASE, 1, u64::from(!self.phase())),
+            (0, 0) => next.next_phase(),
             _ => next,
         })
     }
@@ -167,6 +235,29 @@ mod tests {
         let next = left.change(0, 1, false).expect("the other arrives");
         assert_eq!((next.phase(), next.pending()), (true, 1));
         assert!(next.change(0, 2, false).expect_err("too many").contains("waits for 1"));
+    }
+
+    #[test]
+    fn reports_hold_the_conditional_phase_alone() {
+        // As ptxas computes it for sm_107.
+        let minus = 0x200u32 - 2;
+        let mut barrier = Mbarrier(u64::from(minus << 4 | 1) | u64::from(minus << 11) << 32);
+        let (mut phase, mut conditional) = (false, false);
+        for reported in [false, true, true, false, false] {
+            assert_eq!((barrier.expected(), barrier.pending(), barrier.transactions()), (2, 2, 0));
+            barrier = barrier.change(16, 2, false).expect("it waits for both");
+            if reported {
+                barrier = barrier.report().expect("it keeps reports");
+            }
+            assert_eq!(barrier.is_over(phase), Ok(false));
+            barrier = barrier.change(-16, 0, false).expect("the bytes");
+            assert_eq!(barrier.is_over(phase), Ok(true));
+            assert_eq!(barrier.is_conditionally_over(conditional), Ok(!reported));
+            assert_eq!(barrier.was_reported(), reported);
+            phase = !phase;
+            conditional ^= !reported;
+        }
+        assert!(init(2).report().expect_err("it keeps none").contains(".layout::v1"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Targets for which a table may have programs, the usual ones first.
-const TARGETS: [&str; 4] = ["sm_90a", "sm_100a", "sm_120a", "sm_80"];
+const TARGETS: [&str; 5] = ["sm_90a", "sm_100a", "sm_120a", "sm_80", "sm_107a"];
 
 /// The engine that an exception of a table is about, if it is one of ours on all targets.
 fn engine(except: &Except) -> Option<(&'static str, Engine)> {

@@ -31,6 +31,11 @@ static ROWS: &[Row] = &[
     },
     Row {
         class: 2,
+        when: |_| true,
+        opcodes: &[O::UTMALDG_RESHAPED, O::UTMASTG_RESHAPED, O::UTMAREDG_RESHAPED, O::UTMAPF_RESHAPED],
+    },
+    Row {
+        class: 2,
         when: |copy| copy.get(Field::COPY_DST) == CopyDst::S && !is_from_shared(copy),
         opcodes: &[O::UBLKCP],
     },
@@ -61,7 +66,16 @@ static ROWS: &[Row] = &[
 ];
 
 /// Instructions that copy boxes of tensors.
-const TENSOR_COPIES: [Opcode; 4] = [O::UTMALDG, O::UTMASTG, O::UTMAREDG, O::UTMAPF];
+const TENSOR_COPIES: [Opcode; 8] = [
+    O::UTMALDG,
+    O::UTMALDG_RESHAPED,
+    O::UTMASTG,
+    O::UTMASTG_RESHAPED,
+    O::UTMAREDG,
+    O::UTMAREDG_RESHAPED,
+    O::UTMAPF,
+    O::UTMAPF_RESHAPED,
+];
 
 /// What the instructions at these offsets ask.
 pub(super) fn demands(code: &Code<'_>, opcodes: &[(u32, Opcode)]) -> Demands {

@@ -3,22 +3,20 @@
 //! that groups are always complete; barriers get their bytes.
 
 use super::atomic;
-use super::mbarrier::{self, Change};
+use super::mbarrier::{self, Change, in_block};
 use crate::arith::Unsupported;
 use crate::builder::{Builder, Location, form};
 use crate::code::Action;
 use crate::lane::Lane;
 use crate::lanes::lanes_of;
 use crate::operand::Source;
-use crate::space::{Data, Place, RANK_SHIFT};
+use crate::space::{Data, Place};
 use oriole_device::FaultKind;
 use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Space, Word};
 use smallvec::SmallVec;
 
 /// Bulk copies are of so many bytes, and aligned to them.
 const BULK_UNIT: u64 = 16;
-/// The bits of a shared address that name the block in the cluster.
-const RANKS: u64 = 0xff << RANK_SHIFT;
 /// The most bytes of a bulk copy: no shared memory has more.
 const MOST_BULK: u64 = 1 << 20;
 
@@ -116,8 +114,35 @@ fn arrive(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, U
 
 /// Bytes have come: the barrier of a copy, if it has one, is told.
 pub(super) fn complete(lane: &mut Lane<'_, '_>, barrier: Option<Place>, bytes: u64) -> Result<(), FaultKind> {
+    complete_and_report(lane, barrier, bytes, false)
+}
+
+/// The same, and that something is reported of them.
+fn complete_and_report(
+    lane: &mut Lane<'_, '_>,
+    barrier: Option<Place>,
+    bytes: u64,
+    reported: bool,
+) -> Result<(), FaultKind> {
     let Some(place) = barrier else { return Ok(()) };
-    mbarrier::change(lane, place, Change { arrived_bytes: bytes as i64, ..Change::default() }).map(|_| ())
+    mbarrier::change(lane, place, Change { arrived_bytes: bytes as i64, reported, ..Change::default() }).map(|_| ())
+}
+
+/// Which 16 bytes of a copy are reported, from the lowest on.
+type Validity = fn(u128) -> bool;
+
+/// What is looked for: a negative zero in the element of each 16 bytes that is looked at, which is the first one here (the manual says
+/// that it is a sample), or a byte of ones.
+const VALIDITY: [(Word, Validity); 5] = [
+    (Word::MbarrierReportValidityPer16bytes80000000, |unit| unit as u32 == 1 << 31),
+    (Word::MbarrierReportValidityPer16bytes8000, |unit| unit as u16 == 1 << 15),
+    (Word::MbarrierReportValidityPer16bytes80, |unit| unit as u8 == 1 << 7),
+    (Word::MbarrierReportValidityPer16bytes8, |unit| unit & 0xf == 1 << 3),
+    (Word::MbarrierReportValidityPerElementFf, |unit| unit.to_le_bytes().contains(&0xff)),
+];
+
+fn validity(inst: &Instruction) -> Option<Validity> {
+    VALIDITY.iter().find(|(word, _)| inst.has(*word)).map(|(_, is_reported)| *is_reported)
 }
 
 /// The barrier among the last operands, if the form has one. It is in shared memory of the cluster however its
@@ -158,12 +183,8 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
     let size = builder.source(size, ScalarType::U32)?;
     let (ignored, more) = ignored(inst, more, builder)?;
     let barrier = barrier(inst, more, builder)?;
-    let is_multicast = inst.has(Word::MulticastCluster) || inst.has(Word::MulticastCluster16b);
-    let blocks = match (is_multicast, more) {
-        (true, [_, blocks, ..]) => Some(builder.source(blocks, ScalarType::U16)?),
-        (true, _) => return Err(form("cp.async.bulk")),
-        (false, _) => None,
-    };
+    let blocks = blocks(inst, more, builder)?;
+    let validity = validity(inst);
     let byte_mask = match (inst.has(Word::CpMask), more) {
         (true, [.., mask]) => Some(builder.source(mask, ScalarType::U16)?),
         (true, _) => return Err(form("cp.async.bulk")),
@@ -210,20 +231,39 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
                 combined.map(drop)
             })
         };
+        let mut reported = false;
+        for at in (0..size).step_by(BULK_UNIT as usize) {
+            let Some(is_reported) = validity else { break };
+            let unit = lane.load(from.space.place(from_start.wrapping_add(at)), BULK_UNIT as u32)?;
+            reported |= is_reported(unit.element(0, BULK_UNIT as u32));
+        }
         let Some(blocks) = &blocks else {
             copy_to(lane, to_start)?;
             let told = barrier.as_ref().map(|barrier| barrier.place(lane));
-            return complete(lane, told, size);
+            return complete_and_report(lane, told, size, reported);
         };
         // Each block of the mask gets the copy where the address stands in its own shared memory, and so its barrier.
         for rank in lanes_of(lane.get(blocks) as u32) {
-            let in_block = |address: u64| address & !RANKS | (rank as u64) << RANK_SHIFT;
-            copy_to(lane, in_block(to_start))?;
-            let told = barrier.as_ref().map(|barrier| barrier.space.place(in_block(barrier.address(lane))));
-            complete(lane, told, size)?;
+            copy_to(lane, in_block(to_start, rank))?;
+            let told = barrier.as_ref().map(|barrier| barrier.space.place(in_block(barrier.address(lane), rank)));
+            complete_and_report(lane, told, size, reported)?;
         }
         Ok(())
     })))
+}
+
+/// The mask of the blocks that get a copy, after its mbarrier, if it is for several.
+fn blocks(inst: &Instruction, more: &[Operand], builder: &mut Builder<'_, '_>) -> Result<Option<Source>, Unsupported> {
+    const MULTICAST: [(Word, ScalarType); 3] = [
+        (Word::MulticastCluster, ScalarType::U16),
+        (Word::MulticastCluster16b, ScalarType::U16),
+        (Word::MulticastCluster32b, ScalarType::U32),
+    ];
+    let Some((_, ty)) = MULTICAST.iter().find(|(word, _)| inst.has(*word)) else { return Ok(None) };
+    match more {
+        [_, blocks, ..] => builder.source(blocks, *ty).map(Some),
+        _ => Err(form("cp.async.bulk")),
+    }
 }
 
 /// The space of a store or reduction: what an mbarrier counts is in shared memory of the cluster however its address is

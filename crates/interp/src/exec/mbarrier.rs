@@ -7,10 +7,11 @@ use crate::arith::Unsupported;
 use crate::builder::{Builder, Location, form};
 use crate::code::Action;
 use crate::lane::Lane;
+use crate::lanes::lanes_of;
 use crate::operand::{Destination, Source};
-use crate::space::{Data, Place};
+use crate::space::{Data, Place, RANK_SHIFT};
 use oriole_device::FaultKind;
-use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Word};
+use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Space, Word};
 
 /// Bytes of the object.
 const BYTES: u32 = 8;
@@ -18,6 +19,17 @@ const BYTES: u32 = 8;
 const MOST: u64 = (1 << 20) - 1;
 /// The same with `.layout::v1`.
 const MOST_WITH_REPORTS: u64 = (1 << 9) - 1;
+
+/// What an mbarrier of `.layout::v1` keeps of reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reports {
+    /// Whether something was reported in the running phase.
+    running: bool,
+    /// Whether something was in the phase before.
+    last: bool,
+    /// Whether the number of completed conditional phases is odd: those in which nothing was reported.
+    odd: bool,
+}
 
 /// The contents of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +42,15 @@ struct Barrier {
     bytes: i64,
     /// Whether the number of completed phases is odd.
     odd: bool,
-    /// Whether it has `.layout::v1`. No operation that the interpreter knows reports, so that nothing else depends on it.
-    reports: bool,
+    /// What it keeps if it has `.layout::v1`.
+    reports: Option<Reports>,
 }
 
 /// Lowest bit of each field; a field ends where the next begins.
 mod bit {
     pub(super) const EXPECTED: u32 = 0;
+    /// The three of [`super::Reports`], above the expected arrivals of their layout.
+    pub(super) const REPORTED: u32 = 10;
     pub(super) const REPORTS: u32 = 20;
     pub(super) const BYTES: u32 = 21;
     /// Negated, modulo 2^20.
@@ -52,12 +66,18 @@ fn pending_count(state: u64) -> u64 {
 impl Barrier {
     fn unpack(bits: u64) -> Barrier {
         let above = 64 - bit::PENDING;
+        let is_set = |at: u32| bits >> at & 1 != 0;
+        let reports = is_set(bit::REPORTS).then(|| Reports {
+            running: is_set(bit::REPORTED),
+            last: is_set(bit::REPORTED + 1),
+            odd: is_set(bit::REPORTED + 2),
+        });
         Barrier {
-            expected: bits >> bit::EXPECTED & MOST,
+            expected: bits >> bit::EXPECTED & if reports.is_some() { MOST_WITH_REPORTS } else { MOST },
             pending: pending_count(bits) & MOST,
             bytes: (bits << above) as i64 >> (above + bit::BYTES),
-            odd: bits >> bit::ODD & 1 != 0,
-            reports: bits >> bit::REPORTS & 1 != 0,
+            odd: is_set(bit::ODD),
+            reports,
         }
     }
 
@@ -74,24 +94,41 @@ impl Barrier {
 
     fn pack(self) -> u64 {
         let bytes = self.bytes as u64 & ((1 << (bit::PENDING - bit::BYTES)) - 1);
+        let kept = self.reports.map_or(0, |kept| {
+            let Reports { running, last, odd } = kept;
+            1 << bit::REPORTS | (u64::from(running) | u64::from(last) << 1 | u64::from(odd) << 2) << bit::REPORTED
+        });
         self.expected << bit::EXPECTED
             | (self.pending.wrapping_neg() & MOST) << bit::PENDING
             | bytes << bit::BYTES
             | u64::from(self.odd) << bit::ODD
-            | u64::from(self.reports) << bit::REPORTS
+            | kept
     }
 
-    /// Begins the next phase if nothing is missing.
+    /// Begins the next phase if nothing is missing, and the next conditional one if nothing was reported.
     fn settle(mut self) -> Barrier {
         if self.pending == 0 && self.bytes == 0 {
             (self.pending, self.odd) = (self.expected, !self.odd);
+            if let Some(kept) = &mut self.reports {
+                kept.odd ^= !kept.running;
+                (kept.last, kept.running) = (kept.running, false);
+            }
         }
         self
+    }
+
+    /// Whether the number of completed phases of a kind is odd.
+    fn is_odd(&self, conditional: bool) -> bool {
+        self.reports.filter(|_| conditional).map_or(self.odd, |kept| kept.odd)
     }
 
     fn apply(mut self, change: Change) -> Result<Barrier, String> {
         /// A range of 2^20 - 1 either way.
         const MOST_BYTES: i64 = MOST as i64;
+        if change.reported {
+            let none = || "a report to an mbarrier that keeps none, which is not of `.layout::v1`".to_owned();
+            self.reports.as_mut().ok_or_else(none)?.running = true;
+        }
         self.bytes += change.announced - change.arrived_bytes;
         if self.bytes.abs() > MOST_BYTES {
             return Err(format!("an mbarrier that waits for {} bytes", self.bytes));
@@ -107,6 +144,14 @@ impl Barrier {
     }
 }
 
+/// The bits of a shared address that name the block in the cluster.
+const RANKS: u64 = 0xff << RANK_SHIFT;
+
+/// The same place in the shared memory of a block of the cluster.
+pub(super) fn in_block(address: u64, rank: usize) -> u64 {
+    address & !RANKS | (rank as u64) << RANK_SHIFT
+}
+
 /// What an operation does to the object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Change {
@@ -118,6 +163,8 @@ pub(super) struct Change {
     pub(super) announced: i64,
     /// Bytes that have come.
     pub(super) arrived_bytes: i64,
+    /// Whether something is reported of them.
+    pub(super) reported: bool,
 }
 
 /// Changes the object at `place`; gives what it was.
@@ -157,8 +204,8 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
 fn initialise(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
     let [at, count] = &inst.operands[..] else { return Err(form("mbarrier.init")) };
     let (at, count) = (builder.location(at, inst.space())?, builder.source(count, ScalarType::U32)?);
-    let reports = inst.has(Word::LayoutV1);
-    let most = if reports { MOST_WITH_REPORTS } else { MOST };
+    let reports = inst.has(Word::LayoutV1).then(Reports::default);
+    let most = if reports.is_some() { MOST_WITH_REPORTS } else { MOST };
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
         let count = lane.get(&count) as u64;
         if count == 0 || count > most {
@@ -191,13 +238,13 @@ fn check_layout(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Act
     let asked = inst.has(Word::LayoutV1);
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
         let bits = lane.load(at.place(lane), BYTES)?.element(0, BYTES) as u64;
-        let has_it = Barrier::initialised(bits)?.reports == asked;
+        let has_it = Barrier::initialised(bits)?.reports.is_some() == asked;
         lane.set(&to, has_it.into());
         Ok(())
     })))
 }
 
-/// `test_wait` and `try_wait`, which answers at once too. Primary and conditional phase are one, for nothing reports.
+/// `test_wait` and `try_wait`, which answers at once too. The value of a report is zero: what copies report has none.
 fn test(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
     let (first, value, at, phase) = match &inst.operands[..] {
         [first, at @ Operand::Address(_), phase, ..] => (first, None, at, phase),
@@ -212,13 +259,16 @@ fn test(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
     let (to, at) = (builder.destination(to, ScalarType::Pred)?, builder.location(at, inst.space())?);
     let parity = inst.has(Word::Parity);
     let phase = builder.source(phase, if parity { ScalarType::U32 } else { ScalarType::B64 })?;
+    let conditional = inst.has(Word::PhaseTypeConditional);
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
         let bits = lane.load(at.place(lane), BYTES)?.element(0, BYTES) as u64;
         let phase = lane.get(&phase) as u64;
         let asked = if parity { phase & 1 != 0 } else { Barrier::unpack(phase).odd };
-        let complete = Barrier::initialised(bits)?.odd != asked;
-        lane.set(&to, complete.into());
-        report.iter().chain(&value).for_each(|reported| lane.set(reported, 0));
+        let barrier = Barrier::initialised(bits)?;
+        lane.set(&to, (barrier.is_odd(conditional) != asked).into());
+        let reported = barrier.reports.is_some_and(|kept| kept.last);
+        report.iter().for_each(|to| lane.set(to, reported.into()));
+        value.iter().for_each(|to| lane.set(to, 0));
         Ok(())
     })))
 }
@@ -230,8 +280,8 @@ fn arrive(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, U
         [] => return Err(form("mbarrier.arrive")),
     };
     let to = to.map_or(Ok(Destination::Sink), |to| builder.destination(to, ScalarType::B64))?;
-    let [at, count @ ..] = rest else { return Err(form("mbarrier.arrive")) };
-    let at: Location = builder.location(at, inst.space())?;
+    let [at, rest @ ..] = rest else { return Err(form("mbarrier.arrive")) };
+    let (targets, count) = Targets::of(inst, at, rest, builder)?;
     let one = Source::Constant(1);
     let count = count.first().map_or(Ok(one), |count| builder.source(count, ScalarType::U32))?;
     let (drop, expect) = (inst.has(Word::ArriveDrop), inst.has(Word::ExpectTx));
@@ -239,11 +289,48 @@ fn arrive(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, U
         let count = lane.get(&count) as u64;
         let (arrivals, announced) = if expect { (1, count as i64) } else { (count, 0) };
         let dropped = if drop { arrivals } else { 0 };
-        let place = at.place(lane);
-        let state = change(lane, place, Change { arrivals, dropped, announced, arrived_bytes: 0 })?;
+        let what = Change { arrivals, dropped, announced, ..Change::default() };
+        let state = targets.change(lane, what)?;
         lane.set(&to, state.into());
         Ok(())
     })))
+}
+
+/// The mbarriers of an instruction: that at an address, or those at the same place of the blocks of the cluster that a mask has.
+struct Targets {
+    at: Location,
+    blocks: Option<Source>,
+}
+
+impl Targets {
+    /// Those of `[at], …{, mask}`, and the operands between.
+    fn of<'i>(
+        inst: &Instruction,
+        at: &Operand,
+        rest: &'i [Operand],
+        builder: &mut Builder<'_, '_>,
+    ) -> Result<(Targets, &'i [Operand]), Unsupported> {
+        if !inst.has(Word::MulticastCluster32b) {
+            return Ok((Targets { at: builder.location(at, inst.space())?, blocks: None }, rest));
+        }
+        let (mask, between) = rest.split_last().ok_or_else(|| form("mbarrier"))?;
+        let at = builder.location(at, Some(Space::SharedCluster))?;
+        Ok((Targets { at, blocks: Some(builder.source(mask, ScalarType::U32)?) }, between))
+    }
+
+    /// Changes them; gives what the last one was.
+    fn change(&self, lane: &mut Lane<'_, '_>, what: Change) -> Result<u64, FaultKind> {
+        let Some(blocks) = &self.blocks else {
+            let place = self.at.place(lane);
+            return change(lane, place, what);
+        };
+        let address = self.at.address(lane);
+        let mut before = 0;
+        for rank in lanes_of(lane.get(blocks) as u32) {
+            before = change(lane, self.at.space.place(in_block(address, rank)), what)?;
+        }
+        Ok(before)
+    }
 }
 
 fn count_bytes(
@@ -251,10 +338,12 @@ fn count_bytes(
     builder: &mut Builder<'_, '_>,
     what: fn(i64) -> Change,
 ) -> Result<Action, Unsupported> {
-    let [at, count] = &inst.operands[..] else { return Err(form("mbarrier.expect_tx")) };
-    let (at, count) = (builder.location(at, inst.space())?, builder.source(count, ScalarType::U32)?);
+    let [at, rest @ ..] = &inst.operands[..] else { return Err(form("mbarrier.expect_tx")) };
+    let (targets, rest) = Targets::of(inst, at, rest, builder)?;
+    let [count] = rest else { return Err(form("mbarrier.expect_tx")) };
+    let count = builder.source(count, ScalarType::U32)?;
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
-        let (count, place) = (lane.get(&count) as i64, at.place(lane));
-        change(lane, place, what(count)).map(|_| ())
+        let count = lane.get(&count) as i64;
+        targets.change(lane, what(count)).map(|_| ())
     })))
 }

@@ -53,7 +53,9 @@ impl Chip {
         let latencies = &self.latencies;
         match (inst.opcode, inst.opcode.info().pipe) {
             (Opcode::LDG | Opcode::LD | Opcode::LDL | Opcode::ATOM | Opcode::ATOMG, _) => latencies.l1,
-            (Opcode::LDGSTS | Opcode::UBLKCP | Opcode::UTMALDG, _) => latencies.copy_to_shared,
+            (Opcode::LDGSTS | Opcode::UBLKCP | Opcode::UTMALDG | Opcode::UTMALDG_RESHAPED, _) => {
+                latencies.copy_to_shared
+            }
             (Opcode::ATOMS, _) => latencies.atomic_shared,
             (Opcode::LDC | Opcode::LDCU, _) => latencies.constant,
             (Opcode::SHFL | Opcode::MATCH | Opcode::MOVM | Opcode::REDUX, _) => latencies.shuffle,

@@ -339,7 +339,22 @@ impl Operands<'_> {
             "map" => {
                 let count =
                     if self.has("tile::gather4") || self.has("tile::scatter4") { 5 } else { self.tensor_rank()? };
-                format!("[{}, {}]", self.register("b64", first, false)?, self.registers("b32", count, first, false)?)
+                let map = self.register("b64", first, false)?;
+                let coordinates = self.registers("b32", count, first, false)?;
+                // What replaces the map: the address, then sizes, then lower and upper parts of strides.
+                let replaced = match inner.split(',').nth(1)? {
+                    "1" => return Some(format!("[{map}, {coordinates}]")),
+                    more => more.parse().unwrap_or(0),
+                };
+                let mut inside = vec![map, self.register("b64", first + 1, false)?];
+                if replaced >= 3 {
+                    inside.push(self.registers("b16", count, first, false)?);
+                }
+                if replaced >= 5 {
+                    inside.push(self.registers("b32", count - 1, first + count, false)?);
+                    inside.push(self.register("b16", first + count, false)?);
+                }
+                format!("[{}, {coordinates}]", inside.join(", "))
             }
             "fabric" => {
                 let count: usize = inner.split(',').nth(1)?.parse().ok()?;

@@ -144,8 +144,9 @@ impl<'m> Checker<'m> {
             () if instruction.has(Word::TileGather4) || instruction.has(Word::TileScatter4) => Some(5),
             () => tensor_dimensions(instruction),
         };
-        let last = operand.address().and_then(|address| address.rest.last());
-        let (Some(wanted), Some(last)) = (wanted, last) else { return Ok(()) };
+        let inside = operand.address().map(|address| &address.rest[..]).unwrap_or_default();
+        let (Some(wanted), Some((last, replaced))) = (wanted, inside.split_last()) else { return Ok(()) };
+        self.replacement_fits(wanted, replaced)?;
         let found = match last {
             Operand::Vector(items, _) => items.len(),
             Operand::Name(name) => match self.scopes.lookup(name.sym) {
@@ -158,6 +159,60 @@ impl<'m> Checker<'m> {
             return Err((last.span(), Problem::Coordinates { found, wanted }));
         }
         last.elements().iter().try_for_each(|item| self.coordinate_fits(item, ScalarType::S32, false))
+    }
+
+    /// What replaces a tensor map of so many dimensions: the address; the sizes, in registers of one type; the lower words of the
+    /// strides, one less, and the upper bits of all.
+    fn replacement_fits(&self, rank: usize, replaced: &'m [Operand]) -> Fits {
+        let [address, shape @ ..] = replaced else { return Ok(()) };
+        self.register_of(address, &[64], "a 64-bit register")?;
+        let [sizes, strides @ ..] = shape else { return Ok(()) };
+        let first = self.registers_of(sizes, rank, &[8, 16], "a register of 8 or 16 bits")?;
+        self.registers_of(sizes, rank, &[first], "a register as wide as the others")?;
+        let [lower, upper] = strides else { return Ok(()) };
+        self.registers_of(lower, rank - 1, &[32], "a 32-bit register")?;
+        self.register_of(upper, &[16], "a 16-bit register").map(|_| ())
+    }
+
+    /// Registers in braces, `wanted` of them; gives the width of the first.
+    fn registers_of(
+        &self,
+        operand: &'m Operand,
+        wanted: usize,
+        widths: &[u32],
+        expected: &'static str,
+    ) -> Result<u32, (Span, Problem)> {
+        let Operand::Vector(items, span) = operand else {
+            return Err((operand.span(), Problem::Kind { expected: "registers in braces" }));
+        };
+        if items.len() != wanted {
+            return Err((*span, Problem::Length { found: items.len(), wanted }));
+        }
+        let mut first = None;
+        for item in items {
+            let width = self.register_of(item, widths, expected)?;
+            first.get_or_insert(width);
+        }
+        Ok(first.unwrap_or_default())
+    }
+
+    /// An integer register of one of these widths; gives it.
+    fn register_of(
+        &self,
+        operand: &'m Operand,
+        widths: &[u32],
+        expected: &'static str,
+    ) -> Result<u32, (Span, Problem)> {
+        match operand.name().and_then(|name| self.scopes.lookup(name.sym)) {
+            Some(Binding::Register(register))
+                if register.vector.is_none()
+                    && !matches!(register.ty.class(), TypeClass::Float | TypeClass::Predicate)
+                    && widths.contains(&register.ty.bits()) =>
+            {
+                Ok(register.ty.bits())
+            }
+            _ => Err((operand.span(), Problem::Kind { expected })),
+        }
     }
 
     /// The types of coordinates, but for the number of a layer. ptxas looks at none of them where a register without a type is

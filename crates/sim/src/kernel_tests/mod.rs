@@ -4,6 +4,7 @@
 
 mod block_order;
 mod divergence;
+mod fabric;
 mod faults;
 mod memory;
 mod waiting;

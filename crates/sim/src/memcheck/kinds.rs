@@ -28,13 +28,27 @@ pub(super) fn mbarrier_at(address: u64, own: usize) -> Place {
 pub(super) fn is_bulk(opcode: Opcode) -> bool {
     matches!(
         opcode,
-        Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UTMALDG | Opcode::UGETNEXTWORKID | Opcode::STAS | Opcode::REDAS
+        Opcode::UBLKCP
+            | Opcode::UBLKRED
+            | Opcode::UTMALDG
+            | Opcode::UTMALDG_RESHAPED
+            | Opcode::UGETNEXTWORKID
+            | Opcode::STAS
+            | Opcode::REDAS
     )
 }
 
 /// Reads of shared memory that a fence has to order behind the writes of threads.
 pub(super) fn reads_by_async_proxy(opcode: Opcode) -> bool {
-    let copies = matches!(opcode, Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UTMASTG | Opcode::UTMAREDG);
+    let copies = matches!(
+        opcode,
+        Opcode::UBLKCP
+            | Opcode::UBLKRED
+            | Opcode::UTMASTG
+            | Opcode::UTMASTG_RESHAPED
+            | Opcode::UTMAREDG
+            | Opcode::UTMAREDG_RESHAPED
+    );
     copies || opcode.is_warpgroup_product()
 }
 

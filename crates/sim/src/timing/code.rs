@@ -233,7 +233,7 @@ fn has_result(inst: &Inst) -> bool {
 
 /// Loads that are strong at device scope or beyond see the second-level cache, as copies in bulk do.
 fn bypasses_l1(inst: &Inst) -> bool {
-    let is_bulk = matches!(inst.opcode, Opcode::UBLKCP | Opcode::UTMALDG);
+    let is_bulk = matches!(inst.opcode, Opcode::UBLKCP | Opcode::UTMALDG | Opcode::UTMALDG_RESHAPED);
     is_bulk || matches!(inst.get(Field::MEM), Mem::STRONG_GPU | Mem::MMIO_GPU | Mem::STRONG_SYS | Mem::MMIO_SYS)
 }
 

@@ -10,7 +10,7 @@ use crate::function::uniform::{one_by_one, uniform};
 use crate::function::{FnLower, operands, ops, sources, word_ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, Desc, Dst, Size, Src, UBase};
-use oriole_isa::{BulkType, CopyDst, CopySrc, Field, Mem, Opcode as Sass, ShiftDir, ShiftType};
+use oriole_isa::{BulkType, CopyDst, CopySrc, Field, Mem, Opcode as Sass, ShiftDir, ShiftType, Validity};
 use oriole_ori::{Inst, InstFlags, Operand};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Space, Word};
 
@@ -95,14 +95,15 @@ impl<'i> Rest<'i> {
     }
 
     /// The mask of the blocks that get the copy, if it is for several.
-    pub(super) fn multicast(
-        &mut self,
-        cx: &mut FnLower<'_, '_>,
-        instruction: &Instruction,
-    ) -> Lowered<Option<Operand>> {
-        let is_multicast = instruction.has(Word::MulticastCluster) || instruction.has(Word::MulticastCluster16b);
-        let mask = self.next_if(cx, instruction, is_multicast)?;
-        mask.map(|mask| sources::src(cx, mask)).transpose()
+    pub(super) fn multicast(&mut self, cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Blocks> {
+        const NARROW: [Word; 2] = [Word::MulticastCluster, Word::MulticastCluster16b];
+        let is_wide = instruction.has(Word::MulticastCluster32b);
+        let is_multicast = is_wide || NARROW.iter().any(|word| instruction.has(*word));
+        Ok(match self.next_if(cx, instruction, is_multicast)? {
+            None => Blocks::Own,
+            Some(mask) if is_wide => Blocks::Wide(sources::src(cx, mask)?),
+            Some(mask) => Blocks::Narrow(sources::src(cx, mask)?),
+        })
     }
 
     /// The mask of the bytes of each unit that are written, if the copy has one.
@@ -125,6 +126,52 @@ impl<'i> Rest<'i> {
         let Some(policy) = policy else { return Ok(None) };
         let policy = sources::src64(cx, policy)?;
         Ok(Some([policy.lo, policy.hi]))
+    }
+}
+
+/// The blocks of the cluster that a copy goes to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Blocks {
+    /// The one of the address.
+    Own,
+    /// Those of a mask of 16 bits.
+    Narrow(Operand),
+    /// Those of a mask of 32 bits, which has a register of its own.
+    Wide(Operand),
+}
+
+impl Blocks {
+    /// The mask of 16 bits.
+    pub(super) fn narrow(self) -> Option<Operand> {
+        if let Blocks::Narrow(mask) = self { Some(mask) } else { None }
+    }
+
+    /// The mask of 32 bits.
+    pub(super) fn wide(self) -> Option<Operand> {
+        if let Blocks::Wide(mask) = self { Some(mask) } else { None }
+    }
+
+    /// Says in a copy that its mask is wide, if it is.
+    pub(super) fn mark_wide(self, inst: &mut Inst) {
+        if self.wide().is_some() {
+            inst.mods.set(Field::MULTICAST32, true);
+        }
+    }
+}
+
+/// Which data of a copy are reported to the mbarrier.
+const VALIDITY: [(Word, Validity); 5] = [
+    (Word::MbarrierReportValidityPer16bytes80000000, Validity::F32),
+    (Word::MbarrierReportValidityPer16bytes8000, Validity::F16),
+    (Word::MbarrierReportValidityPer16bytes80, Validity::F8),
+    (Word::MbarrierReportValidityPer16bytes8, Validity::F4),
+    (Word::MbarrierReportValidityPerElementFf, Validity::FF),
+];
+
+/// Says in a copy what it reports, if anything.
+pub(super) fn mark_validity(instruction: &Instruction, inst: &mut Inst) {
+    if let Some((_, validity)) = VALIDITY.iter().find(|(word, _)| instruction.has(*word)) {
+        inst.mods.set(Field::VALIDITY, *validity);
     }
 }
 
@@ -151,7 +198,10 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let blocks = rest.multicast(cx, instruction)?;
     let policy = rest.policy(cx, instruction)?;
     let byte_mask = rest.byte_mask(cx, instruction)?;
-    let size = size_word(cx, bytes, blocks.or(byte_mask))?;
+    let size = match blocks {
+        Blocks::Wide(mask) => vec![units(cx, bytes)?, mask],
+        _ => vec![size_word(cx, bytes, blocks.narrow().or(byte_mask))?],
+    };
     let mut inst = engine_inst(cx, instruction)?;
     if instruction.has(Word::IgnoreOob) {
         inst.flags |= InstFlags::OTHER_KIND;
@@ -159,13 +209,15 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     inst.mods.set(Field::COPY_DST, if to_global { CopyDst::G } else { CopyDst::S });
     if inst.opcode == Sass::UBLKCP {
         inst.mods.set(Field::COPY_SRC, if from_global { CopySrc::G } else { CopySrc::S });
-        inst.mods.set(Field::MULTICAST, blocks.is_some());
+        inst.mods.set(Field::MULTICAST, blocks.narrow().is_some());
+        blocks.mark_wide(&mut inst);
+        mark_validity(instruction, &mut inst);
         inst.mods.set(Field::BYTE_MASK, byte_mask.is_some());
     }
     one_by_one(cx, |cx| {
         inst.set_role(Dst, uniform(cx, &to)?);
         inst.set_role(Src, uniform(cx, &from)?);
-        inst.set_role(Size, uniform(cx, &[size])?);
+        inst.set_role(Size, uniform(cx, &size)?);
         finish(cx, inst, policy)
     })
 }

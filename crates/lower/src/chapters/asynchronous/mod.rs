@@ -7,6 +7,7 @@
 //! | `fabric` | `fabric`: copies of other devices' memory |
 //! | `launch` | `clusterlaunchcontrol`: the work of other blocks |
 //! | `tensor` | `cp.async.bulk.tensor`: copies of boxes of tensors |
+//! | `tensor_override` | `.override::…`: what replaces their descriptions |
 //! | `tensormap`, `replace` | the descriptions of tensors: prefetch, fence, copy; their fields |
 //! | `mbarrier` | `mbarrier` of all kinds |
 //! | `remote` | `st.async`, `red.async`: accesses to shared memory of the cluster that an mbarrier counts |
@@ -19,6 +20,7 @@ pub(crate) mod mbarrier;
 pub(crate) mod remote;
 pub(crate) mod replace;
 pub(crate) mod tensor;
+pub(crate) mod tensor_override;
 pub(crate) mod tensormap;
 
 use crate::chapters::memory::address;

@@ -1,6 +1,7 @@
 //! `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`: copies of boxes of tensors by the copy engine.
 
-use crate::chapters::asynchronous::bulk::{Rest, finish};
+use crate::chapters::asynchronous::bulk::{self, Rest, finish};
+use crate::chapters::asynchronous::tensor_override::Override;
 use crate::chapters::asynchronous::{in_halves, needs_clusters, shared_word, wide_words};
 use crate::error::Lowered;
 use crate::function::uniform::{one_by_one, uniform};
@@ -21,9 +22,10 @@ const DIMENSIONS: [(Word, TensorDim, usize); 5] = [
 ];
 
 /// How the box is found, where it is not as it lies: the word, what SASS calls it.
-const MODES: [(Word, Im2col); 6] = [
+const MODES: [(Word, Im2col); 7] = [
     (Word::Im2col, Im2col::ON),
     (Word::Im2colNoOffs, Im2col::ON),
+    (Word::Im2colNoOffsW, Im2col::W),
     (Word::Im2colW, Im2col::W),
     (Word::Im2colW128, Im2col::W128),
     (Word::TileGather4, Im2col::GATHER4),
@@ -73,20 +75,32 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     if way == Way::Load {
         box_words.push(rest.mbarrier(cx, instruction)?);
     }
-    let mut inst = engine_inst(cx, instruction, way)?;
-    box_words.extend(coordinates(cx, instruction, tensor)?);
+    let replaced = Override::of(cx, instruction, tensor)?;
+    let mut inst = engine_inst(cx, instruction, way, &replaced)?;
+    match &replaced.shape {
+        Some(shape) => box_words.extend(&shape.sizes),
+        None => box_words.extend(coordinates(cx, instruction, tensor)?),
+    }
     let has_offsets = [Word::Im2col, Word::Im2colW, Word::Im2colW128].iter().any(|word| instruction.has(*word));
     let offsets = rest.next_if(cx, instruction, has_offsets)?;
     let offsets = offsets.map(|offsets| offset_word(cx, instruction, offsets)).transpose()?;
-    let mask = rest.multicast(cx, instruction)?;
-    let extra = match (offsets, mask) {
-        (None, None) => None,
-        (offsets, mask) => Some(in_halves(cx, offsets.unwrap_or(Operand::rz()), mask.unwrap_or(Operand::rz()))?),
+    let blocks = rest.multicast(cx, instruction)?;
+    let mut extra: Vec<Operand> = match (offsets, blocks.narrow()) {
+        (None, None) => Vec::new(),
+        (Some(offsets), None) if blocks.wide().is_some() => vec![offsets],
+        (offsets, mask) => vec![in_halves(cx, offsets.unwrap_or(Operand::rz()), mask.unwrap_or(Operand::rz()))?],
     };
+    extra.extend(replaced.shape.iter().flat_map(|shape| &shape.strides));
+    extra.extend(blocks.wide());
     let policy = rest.policy(cx, instruction)?;
-    let map = wide_words(cx, None, tensor)?;
+    let mut map = wide_words(cx, None, tensor)?.to_vec();
+    map.extend(replaced.address.into_iter().flatten());
     if way == Way::Load {
-        inst.mods.set(Field::MULTICAST, mask.is_some());
+        if replaced.shape.is_none() {
+            inst.mods.set(Field::MULTICAST, blocks.narrow().is_some());
+        }
+        blocks.mark_wide(&mut inst);
+        bulk::mark_validity(instruction, &mut inst);
         if instruction.has(Word::CtaGroup2) {
             inst.mods.set(Field::CTA_PAIR, true);
         }
@@ -94,32 +108,38 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     one_by_one(cx, |cx| {
         inst.set_role(Dst, uniform(cx, &box_words)?);
         inst.set_role(Src, uniform(cx, &map)?);
-        if let Some(extra) = extra {
-            inst.set_role(A, uniform(cx, &[extra])?);
+        if !extra.is_empty() {
+            inst.set_role(A, uniform(cx, &extra)?);
         }
         finish(cx, inst, policy)
     })
 }
 
 /// The instruction without operands.
-fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way) -> Lowered<Inst> {
+fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way, replaced: &Override) -> Lowered<Inst> {
     let (_, dimensions, _) = dimensions(cx, instruction)?;
-    let opcode = match way {
-        Way::Load => Sass::UTMALDG,
-        Way::Prefetch => Sass::UTMAPF,
-        Way::Store if instruction.has(Word::Reduce) => Sass::UTMAREDG,
-        Way::Store => Sass::UTMASTG,
+    let [plain, reshaped] = match way {
+        Way::Load => [Sass::UTMALDG, Sass::UTMALDG_RESHAPED],
+        Way::Prefetch => [Sass::UTMAPF, Sass::UTMAPF_RESHAPED],
+        Way::Store if instruction.has(Word::Reduce) => [Sass::UTMAREDG, Sass::UTMAREDG_RESHAPED],
+        Way::Store => [Sass::UTMASTG, Sass::UTMASTG_RESHAPED],
     };
+    let opcode = if replaced.shape.is_some() { reshaped } else { plain };
     let mode = mode(instruction);
-    if !cx.has_with(opcode, Field::IM2COL.is(mode)) {
-        return Err(unknown(cx, instruction));
-    }
     let mut inst = Inst::neutral(opcode, [Field::TENSOR_DIM.is(dimensions)].into_iter().collect());
-    inst.mods.set(Field::IM2COL, mode);
+    if replaced.shape.is_none() {
+        if !cx.has_with(opcode, Field::IM2COL.is(mode)) {
+            return Err(unknown(cx, instruction));
+        }
+        inst.mods.set(Field::IM2COL, mode);
+        if replaced.address.is_some() {
+            inst.mods.set(Field::TENSOR_ADDRESS, true);
+        }
+    }
     if let Some(control) = super::l2_control(cx, opcode, instruction)? {
         inst.mods.apply(control);
     }
-    if opcode == Sass::UTMAREDG {
+    if instruction.has(Word::Reduce) {
         let (_, op) =
             crate::chapters::atomics::operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
         inst.mods.set(Field::ATOM_OP, op);
@@ -132,7 +152,7 @@ fn mode(instruction: &Instruction) -> Im2col {
     MODES.iter().find(|(word, _)| instruction.has(*word)).map_or(Im2col::OFF, |(_, mode)| *mode)
 }
 
-fn dimensions(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Word, TensorDim, usize)> {
+pub(super) fn dimensions(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Word, TensorDim, usize)> {
     let found = DIMENSIONS.iter().find(|(word, ..)| instruction.has(*word));
     found.copied().ok_or_else(|| unknown(cx, instruction))
 }
@@ -142,11 +162,11 @@ fn coordinates(cx: &mut FnLower<'_, '_>, instruction: &Instruction, tensor: &Add
     let (.., count) = dimensions(cx, instruction)?;
     let by_rows = matches!(mode(instruction), Im2col::GATHER4 | Im2col::SCATTER4);
     let count = if by_rows { ROWS } else { count };
-    let elements: Vec<&ast::Operand> = tensor.rest.iter().flat_map(ast::Operand::elements).collect();
+    let elements = tensor.rest.last().map(ast::Operand::elements).unwrap_or_default();
     if elements.len() != count {
         return Err(unknown(cx, instruction));
     }
-    elements.into_iter().map(|element| sources::src(cx, element)).collect()
+    elements.iter().map(|element| sources::src(cx, element)).collect()
 }
 
 /// The im2col offsets in the low half of one word.

@@ -2,14 +2,14 @@
 //!
 //! Operands as ptxas's code has them: the size register holds the number of 16-byte units in its low
 //! half and a mask in its high half, of the cluster's blocks for `MULTICAST` and of the bytes of each
-//! unit for `DST_G_BYTE_MASK`. A shared destination is followed by the address of its mbarrier.
+//! unit for `DST_G_BYTE_MASK`; for `MULTICAST32` the mask is in the register after it. A shared destination is followed by the address of its mbarrier.
 
 use super::super::address::{Address, AddressWidth};
 use super::super::atomic::Atomic;
-use super::syncs;
+use super::{syncs, validity};
 use crate::effect::{Effect, Env, Unsupported};
 use crate::halt::Halt;
-use crate::lanes::WARP;
+use crate::lanes::{WARP, lanes_of};
 use crate::operand::Src;
 use crate::space::{Place, Words};
 use crate::state::State;
@@ -139,8 +139,9 @@ fn clear(inst: &Inst) -> Result<Effect, Unsupported> {
 /// `UBLKCP`.
 fn copy(inst: &Inst) -> Result<Effect, Unsupported> {
     let operands = Operands::of(inst)?;
-    let multicast = inst.get(Field::MULTICAST);
+    let (narrow, wide) = (inst.get(Field::MULTICAST), inst.get(Field::MULTICAST32));
     let by_bytes = inst.get(Field::BYTE_MASK);
+    let check = validity::check(inst);
     if inst.get(Field::COUNTED) {
         return Err(Unsupported("a copy that is counted".into()));
     }
@@ -153,9 +154,11 @@ fn copy(inst: &Inst) -> Result<Effect, Unsupported> {
         let own = (transfer.mbarrier >> 24) as usize;
         report(env, Access::Read, lane, transfer.from, bytes);
         let data = read(env, lane, transfer.from, transfer.units)?;
-        let targets: Vec<Option<usize>> = match multicast {
-            true => (0..16).filter(|rank| transfer.mask >> rank & 1 != 0).map(Some).collect(),
-            false => vec![None],
+        let reported = check.is_some_and(|check| data.iter().any(check));
+        let targets: Vec<Option<usize>> = match () {
+            () if wide => lanes_of((operands.size.wide_scalar(state) >> 32) as u32).map(Some).collect(),
+            () if narrow => lanes_of(transfer.mask).map(Some).collect(),
+            () => vec![None],
         };
         for target in targets {
             let to = target.map_or(transfer.to, |rank| in_block(transfer.to, rank));
@@ -163,8 +166,11 @@ fn copy(inst: &Inst) -> Result<Effect, Unsupported> {
             report(env, Access::Write, lane, to, bytes);
             write(env, lane, to, &data, mask)?;
             if operands.to_shared {
-                let rank = target.unwrap_or(own) as u32;
-                syncs::complete(env, lane, transfer.mbarrier & 0xff_ffff | rank << 24, u64::from(bytes))?;
+                let mbarrier = transfer.mbarrier & 0xff_ffff | (target.unwrap_or(own) as u32) << 24;
+                if reported {
+                    syncs::report(env, lane, mbarrier)?;
+                }
+                syncs::complete(env, lane, mbarrier, u64::from(bytes))?;
             }
         }
         Ok(())

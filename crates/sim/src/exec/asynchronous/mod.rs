@@ -12,6 +12,7 @@ mod remote;
 mod syncs;
 mod tensor;
 mod usyncs;
+mod validity;
 
 use crate::effect::{Effect, Env, Found};
 use crate::state::State;
@@ -36,7 +37,7 @@ pub(super) fn compile(inst: &Inst) -> Found<Effect> {
     }
     Ok(match inst.opcode {
         // A group of copies is done when it is formed; there is no cache of tensor maps and no L2.
-        Opcode::UTMACMDFLUSH | Opcode::UTMACCTL | Opcode::UBLKPF | Opcode::UTMAPF => {
+        Opcode::UTMACMDFLUSH | Opcode::UTMACCTL | Opcode::UBLKPF | Opcode::UTMAPF | Opcode::UTMAPF_RESHAPED => {
             Some(Box::new(|_: &mut State, _: &mut Env<'_>| Ok(())))
         }
         _ => None,

@@ -11,7 +11,7 @@ use crate::space::Place;
 use crate::state::State;
 use crate::threads::Wait;
 use oriole_device::{Access, FaultKind};
-use oriole_isa::{ArrivesCount, Field, Inst, Opcode, Role, SyncsCount, SyncsOp, SyncsResult};
+use oriole_isa::{ArrivesCount, Field, Inst, Opcode, PhaseType, Role, SyncsCount, SyncsOp, SyncsResult};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -59,6 +59,12 @@ pub(super) fn change(
     let after = before.change(bytes, count, leave).map_err(misuse(address, lane))?;
     store(env, address, lane, after)?;
     Ok(before)
+}
+
+/// Reports to the mbarrier at a shared address what it is to tell of a copy, before the bytes of the copy come.
+pub(super) fn report(env: &mut Env<'_>, lane: usize, address: u32) -> Result<(), Halt> {
+    let reported = load(env, address, lane)?.report().map_err(misuse(address, lane))?;
+    store(env, address, lane, reported)
 }
 
 /// `bytes` bytes of a copy have come, which the mbarrier at a shared address counts.
@@ -124,20 +130,35 @@ fn transaction(active: Mask, addresses: &[u32; WARP], before: &[u64; WARP], lane
     before[first] >> 32 << 32 | u64::from(mask)
 }
 
+/// Whether an mbarrier's phase with this bit is over.
+pub(super) type IsOver = fn(Mbarrier, bool) -> Result<bool, String>;
+
+/// Which phase an instruction asks for.
+pub(super) fn phase_of(inst: &Inst) -> IsOver {
+    match inst.get(Field::PHASE_TYPE) {
+        PhaseType::CONDITIONAL => Mbarrier::is_conditionally_over,
+        _ => Mbarrier::is_over,
+    }
+}
+
 /// `SYNCS.PHASECHK`: whether the phase is over whose bit is the operand's highest. Where it is not, the
-/// threads wait; they are told so when nothing else can run.
+/// threads wait; they are told so when nothing else can run. Reports have no value.
 fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Narrow)?;
     let (to, operand) = (Dst::of(inst, Role::PD), Src::of(inst, Role::A));
+    let (report, value) = (Dst::of(inst, Role::PD2), Dst::of(inst, Role::D));
+    let is_over = phase_of(inst);
+    let is_reported = inst.get(Field::PHASE_TYPE) == PhaseType::PRIMARY;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let addresses = addresses(&address, state, env, Access::Read);
         let phases = operand.bits(state);
-        let mut over: Mask = 0;
+        let (mut over, mut reported): (Mask, Mask) = (0, 0);
         for lane in state.active_lanes() {
             let barrier = load(env, addresses[lane], lane)?;
             let phase = phases[lane] >> 31 != 0;
-            let is_over = barrier.is_over(phase).map_err(misuse(addresses[lane], lane))?;
+            let is_over = is_over(barrier, phase).map_err(misuse(addresses[lane], lane))?;
             over |= Mask::from(is_over) << lane;
+            reported |= Mask::from(barrier.was_reported()) << lane;
             if is_over {
                 env.report_phase(Place::cluster(addresses[lane]), phase, PhaseKind::Over);
             }
@@ -147,6 +168,10 @@ fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
             return Err(Halt::NotYet(Wait::Phase(addresses[missing.trailing_zeros() as usize % WARP])));
         }
         to.set_mask(state, over);
+        if is_reported {
+            report.set_mask(state, reported);
+            value.set(state, &[0; WARP]);
+        }
         Ok(())
     }))
 }

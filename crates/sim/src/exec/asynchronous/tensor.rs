@@ -2,13 +2,16 @@
 //!
 //! Operands as ptxas's code has them: `Src` is the generic address of a tensor map; the registers from
 //! `Dst` on hold the shared address, for loads that of the mbarrier, then the coordinates. `A` holds
-//! offsets of an im2col load in its low half and the blocks of a multicast in its high half.
+//! offsets of an im2col load in its low half and the blocks of a multicast in its high half, or those of `MULTICAST32` in a register of
+//! their own, the last one. What replaces the tensor map (`TENSOR_GADDR`): its address is after that of the map; sizes are in place of the
+//! coordinates; `A` holds the upper bits of all strides, then the lower words of each.
 
 use super::super::atomic::Atomic;
 use super::bulk::{in_block, report, uniform_register};
-use super::syncs;
+use super::{syncs, validity};
 use crate::effect::{Effect, Env, Unsupported};
 use crate::halt::Halt;
+use crate::lanes::lanes_of;
 use crate::operand::Src;
 use crate::space::{Named, Place, Words};
 use crate::state::State;
@@ -22,12 +25,15 @@ const UNIT: u32 = 16;
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     Ok(Some(match inst.opcode {
-        Opcode::UTMALDG => load(inst)?,
-        Opcode::UTMASTG => store(inst)?,
-        Opcode::UTMAREDG => reduce(inst)?,
+        Opcode::UTMALDG | Opcode::UTMALDG_RESHAPED => load(inst)?,
+        Opcode::UTMASTG | Opcode::UTMASTG_RESHAPED => store(inst)?,
+        Opcode::UTMAREDG | Opcode::UTMAREDG_RESHAPED => reduce(inst)?,
         _ => return Ok(None),
     }))
 }
+
+/// Those with operands for the tensor's address, sizes and strides.
+const RESHAPED: [Opcode; 3] = [Opcode::UTMALDG_RESHAPED, Opcode::UTMASTG_RESHAPED, Opcode::UTMAREDG_RESHAPED];
 
 /// How the box is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +55,10 @@ struct Operands {
     /// Registers before the coordinates.
     before: usize,
     extra: Src,
+    /// Whether the registers after those of the map's address have that of the tensor.
+    is_moved: bool,
+    /// The first register of the strides if sizes and strides are operands too; 0 where there are no strides.
+    strides: Option<usize>,
 }
 
 /// One row of a box: what lies side by side in dimension 0.
@@ -85,20 +95,54 @@ impl Operands {
             TensorDim::D4 => 4,
             _ => 5,
         };
-        let before = if inst.opcode == Opcode::UTMALDG { 2 } else { 1 };
+        let before = if matches!(inst.opcode, Opcode::UTMALDG | Opcode::UTMALDG_RESHAPED) { 2 } else { 1 };
         let (map, first) = (uniform_register(inst, Role::Src)?, uniform_register(inst, Role::Dst)?);
-        Ok(Operands { mode, rank, map, first, before, extra: Src::of(inst, Role::A) })
+        let is_reshaped = RESHAPED.contains(&inst.opcode);
+        let strides = match is_reshaped {
+            true if rank > 1 => Some(uniform_register(inst, Role::A)?),
+            true => Some(0),
+            false => None,
+        };
+        let is_moved = is_reshaped || inst.get(Field::TENSOR_ADDRESS);
+        Ok(Operands { mode, rank, map, first, before, extra: Src::of(inst, Role::A), is_moved, strides })
+    }
+
+    /// Puts what operands say instead of a tensor map into it.
+    fn replace(&self, state: &State, map: &mut TensorMap) -> Result<(), String> {
+        if self.is_moved {
+            map.address = state.ur_wide(self.map + 2);
+            if map.address % u64::from(UNIT) != 0 {
+                return Err(format!("a tensor at {:#x}, which is no multiple of {UNIT}", map.address));
+            }
+        }
+        let Some(strides) = self.strides else { return Ok(()) };
+        for i in 0..self.rank {
+            let word = state.ur(self.first + self.before + i / 4);
+            map.dims[i] = u64::from(word >> (8 * (i % 4)) & 0xff);
+            if map.dims[i] == 0 {
+                return Err("a tensor of size 0".to_owned());
+            }
+        }
+        for i in 0..self.rank - 1 {
+            let upper = u64::from(state.ur(strides) >> (4 * i) & 0xf);
+            map.strides[i] = (u64::from(state.ur(strides + 1 + i)) | upper << 32) << 4;
+        }
+        Ok(())
     }
 
     /// The operands' values and the tensor map that they name.
     fn transfer(&self, state: &State, env: &mut Env<'_>, lane: usize) -> Result<Transfer, Halt> {
         let misuse = |what: String| Halt::fault(lane, FaultKind::Misuse(what));
         let address = state.ur_wide(self.map);
-        let map = read_map(env, address, lane)?.map_err(|error| misuse(format!("{error} at {address:#x}")))?;
+        let mut map = read_map(env, address, lane)?.map_err(|error| misuse(format!("{error} at {address:#x}")))?;
         if map.rank != self.rank {
             return Err(misuse(format!("a copy in {} dimensions of a tensor that has {}", self.rank, map.rank)));
         }
-        let coordinate = |i: usize| i64::from(state.ur(self.first + self.before + i) as i32);
+        self.replace(state, &mut map).map_err(misuse)?;
+        let coordinate = |i: usize| match self.strides {
+            Some(_) => 0,
+            None => i64::from(state.ur(self.first + self.before + i) as i32),
+        };
         let rows = match (self.mode, map.shape) {
             (Mode::Tile, Shape::Tile(sizes)) => tile_rows(&map, &sizes, coordinate),
             (Mode::Rows, Shape::Tile(_)) => (0..4).map(|i| (i as u32, [0, coordinate(1 + i), 0, 0, 0])).collect(),
@@ -249,6 +293,24 @@ impl Transfer {
         }
     }
 
+    /// Whether any 16 aligned bytes of global memory that begin in the box are reported; what fills the rest is no memory.
+    fn is_reported(&self, env: &Env<'_>, lane: usize, check: validity::Check) -> Result<bool, Halt> {
+        let (size, unit) = (u64::from(self.map.element.bytes()), u64::from(UNIT));
+        let elements = i64::from(self.map.row_bytes()) / size as i64;
+        let first = self.start.max(0) as u64;
+        let last = (self.start + elements).clamp(0, self.map.dims[0] as i64) as u64;
+        for address in self.rows.iter().filter_map(|row| row.address).filter(|_| first < last) {
+            let (from, to) = (address + first * size, address + last * size);
+            for at in (from.next_multiple_of(unit)..to).step_by(UNIT as usize) {
+                let words = env.spaces.load(Place::Global(at), UNIT, lane).map_err(|kind| Halt::fault(lane, kind))?;
+                if check(&words) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// Reports the rows in global memory, as far as they are inside of the tensor, and the box.
     fn report(&self, env: &mut Env<'_>, lane: usize, global: Access, shared: Access) {
         if env.log.is_none() {
@@ -271,7 +333,16 @@ impl Transfer {
 /// `UTMALDG`.
 fn load(inst: &Inst) -> Result<Effect, Unsupported> {
     let operands = Operands::of(inst)?;
-    let multicast = inst.get(Field::MULTICAST);
+    let (narrow, wide) = (inst.get(Field::MULTICAST), inst.get(Field::MULTICAST32));
+    let last = wide.then(|| uniform_register(inst, Role::A)).transpose()?.map(|first| {
+        let before = match inst.get(Field::IM2COL) {
+            _ if operands.strides.is_some() && operands.rank > 1 => operands.rank,
+            Im2col::OFF | Im2col::GATHER4 => 0,
+            _ => 1,
+        };
+        first + before
+    });
+    let check = validity::check(inst);
     let of_pair = inst.get(Field::CTA_PAIR);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let lane = state.first_active();
@@ -283,10 +354,12 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
         };
         let size = transfer.map.element.bytes();
         let own = transfer.mbarrier >> 24;
-        let ranks: Vec<Option<u32>> = match multicast {
-            true => (0..16).filter(|rank| operands.extra.scalar(state) >> 16 >> rank & 1 != 0).map(Some).collect(),
-            false => vec![None],
+        let ranks: Vec<Option<u32>> = match last {
+            Some(mask) => lanes_of(state.ur(mask)).map(|rank| Some(rank as u32)).collect(),
+            None if narrow => lanes_of(operands.extra.scalar(state) >> 16).map(|rank| Some(rank as u32)).collect(),
+            None => vec![None],
         };
+        let reported = check.map_or(Ok(false), |check| transfer.is_reported(env, lane, check))?;
         for (offset, elements) in transfer.units() {
             let words = gather(env, lane, &elements, size, fill)?;
             for rank in &ranks {
@@ -298,6 +371,9 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
             // Of each pair of blocks the one is told whose number is as odd or even as that of the mbarrier's block.
             let block = rank.map_or(own, |rank| if of_pair { rank & !1 | own & 1 } else { rank });
             let mbarrier = transfer.mbarrier & 0xff_ffff | block << 24;
+            if reported {
+                syncs::report(env, lane, mbarrier)?;
+            }
             syncs::complete(env, lane, mbarrier, u64::from(transfer.bytes()))?;
         }
         Ok(())

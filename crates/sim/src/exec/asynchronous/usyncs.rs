@@ -2,18 +2,18 @@
 //! uniform registers.
 
 use super::super::address::{Address, AddressWidth};
-use super::syncs::{addresses, change, counts, load, misuse, store};
+use super::syncs::{addresses, change, counts, load, misuse, phase_of, store};
 use crate::access::PhaseKind;
 use crate::effect::{Effect, Env, Unsupported};
 use crate::halt::Halt;
-use crate::lanes::{Mask, WARP};
+use crate::lanes::{Mask, WARP, lanes_of};
 use crate::mbarrier::Mbarrier;
 use crate::operand::{Dst, Src};
 use crate::space::Place;
 use crate::state::State;
 use crate::threads::Wait;
 use oriole_device::Access;
-use oriole_isa::{Field, Inst, Opcode, Role, SyncsCctl, SyncsCount, SyncsOp};
+use oriole_isa::{Field, Inst, Opcode, PhaseType, Role, SyncsCctl, SyncsCount, SyncsOp};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -30,12 +30,13 @@ fn operand(pair: &Src, state: &State) -> u32 {
     (pair.wide_scalar(state) >> 32) as u32
 }
 
-/// `USYNCS.ARRIVE`: one arrival, or one for each active thread (`ACT0`).
+/// `USYNCS.ARRIVE`: one arrival, or one for each active thread (`ACT0`); the same at the mbarriers at that place of several blocks.
 fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
     let (address, pair) = (Address::of(inst, AddressWidth::Narrow)?, Src::of(inst, Role::UBase));
     let (to, leave) = (Dst::of(inst, Role::D), inst.get(Field::OPTOUT));
     let by_thread = inst.get(Field::SYNCS_COUNT) == SyncsCount::ACT0;
     let counts = if by_thread { |_| (0, 0) } else { counts(inst)? };
+    let blocks = inst.get(Field::MULTICAST).then(|| Src::of(inst, Role::A));
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let lane = state.first_active();
         let place = addresses(&address, state, env, Access::Atomic)[lane];
@@ -43,8 +44,15 @@ fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
             true => (0, state.active.count_ones()),
             false => counts(operand(&pair, state)),
         };
-        let before = change(env, lane, place, (bytes, count, leave), PhaseKind::Arrive)?;
-        to.set_wide(state, &[before.0; WARP]);
+        let Some(blocks) = blocks else {
+            let before = change(env, lane, place, (bytes, count, leave), PhaseKind::Arrive)?;
+            to.set_wide(state, &[before.0; WARP]);
+            return Ok(());
+        };
+        for rank in lanes_of(blocks.scalar(state)) {
+            let place = place & 0xff_ffff | (rank as u32) << 24;
+            change(env, lane, place, (bytes, count, leave), PhaseKind::Arrive)?;
+        }
         Ok(())
     }))
 }
@@ -52,18 +60,25 @@ fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
 /// `USYNCS.PHASECHK`: whether the phase is over whose bit is the operand's highest.
 fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
     let (address, pair) = (Address::of(inst, AddressWidth::Narrow)?, Src::of(inst, Role::UBase));
-    let to = Dst::of(inst, Role::PD);
+    let (to, report, value) = (Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2), Dst::of(inst, Role::D));
+    let is_over = phase_of(inst);
+    let is_reported = inst.get(Field::PHASE_TYPE) == PhaseType::PRIMARY;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let lane = state.first_active();
         let place = addresses(&address, state, env, Access::Read)[lane];
         let phase = operand(&pair, state) >> 31 != 0;
-        let is_over = load(env, place, lane)?.is_over(phase).map_err(misuse(place, lane))?;
+        let barrier = load(env, place, lane)?;
+        let is_over = is_over(barrier, phase).map_err(misuse(place, lane))?;
         if is_over {
             env.report_phase(Place::cluster(place), phase, PhaseKind::Over);
         } else if !env.is_last_try {
             return Err(Halt::NotYet(Wait::Phase(place)));
         }
         to.set_mask(state, if is_over { Mask::MAX } else { 0 });
+        if is_reported {
+            report.set_mask(state, if barrier.was_reported() { Mask::MAX } else { 0 });
+            value.set(state, &[0; WARP]);
+        }
         Ok(())
     }))
 }

@@ -1,7 +1,9 @@
 //! `mbarrier`: barriers in shared memory with phases, counted by arrivals and (since sm_90) transactions.
 //!
-//! `words` has the targets before sm_90, whose only instruction for them is the arrival, `syncs` those since.
+//! `words` has the targets before sm_90, whose only instruction for them is the arrival, `syncs` those since, `multicast` what goes to the
+//! mbarriers of several blocks of a cluster.
 
+pub(crate) mod multicast;
 pub(crate) mod syncs;
 pub(crate) mod words;
 

@@ -3,10 +3,10 @@
 //! Word 0 has, from bit 1 on, 2^20 − the arrivals that each phase expects; word 1, from bit 11 on, 2^20 − the
 //! arrivals still pending, and in bit 31 the phase. Bit 0 of word 0 says `.layout::v1` (ptxas 13.5.37), which changes nothing else
 //! before sm_107: no operation of these targets reports, so that the report of a phase is always zero and its conditional phase over
-//! with it.
+//! with it. On sm_107 the counts of that layout are 2^9 − arrivals, those of word 0 from bit 4 on.
 
 use crate::chapters::asynchronous::mbarrier::{
-    Addr, constant, needs_clusters, notes, parity, place, release, set_place, state_register,
+    Addr, constant, multicast, needs_clusters, notes, parity, place, release, set_place, state_register,
 };
 use crate::chapters::memory::{address, fences};
 use crate::error::Lowered;
@@ -14,15 +14,19 @@ use crate::function::ops::lut;
 use crate::function::uniform::{one_by_one, uniform};
 use crate::function::{FnLower, destinations, operands, ops, sources, special};
 use crate::handler::unknown;
-use oriole_isa::Role::{A, B, C, D, Lut, Offset, PD, UBase};
-use oriole_isa::{Field, Opcode as Sass, ShiftDir, ShiftType, SyncsCctl, SyncsCount, SyncsOp, SyncsResult};
+use oriole_isa::Role::{A, B, C, D, Lut, Offset, PD, PD2, UBase};
+use oriole_isa::{Field, Opcode as Sass, PhaseType, ShiftDir, ShiftType, SyncsCctl, SyncsCount, SyncsOp, SyncsResult};
 use oriole_ori::{Guard, Inst, InstFlags, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Space, Word};
 
 /// Counts are 2^20 − arrivals.
 const COUNT: u32 = 1 << 20;
+/// The same with reports.
+const COUNT_WITH_REPORTS: u32 = 1 << 9;
 /// First bit of the expected arrivals in word 0.
 const EXPECTED_AT: u32 = 1;
+/// The same with reports.
+const EXPECTED_WITH_REPORTS_AT: u32 = 4;
 /// First bit of the pending arrivals in word 1.
 const PENDING_AT: u32 = 11;
 /// Word 0 of an mbarrier of `.layout::v1` has this bit.
@@ -43,9 +47,9 @@ fn arrival(place: Addr, count: SyncsCount) -> Inst {
     inst
 }
 
-/// Where mbarriers keep reports, `.layout::v1` has other fields, and waits other results.
-fn without_reports(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if cx.has(Sass::SYNCSU_WARP) { Err(unknown(cx, instruction)) } else { Ok(()) }
+/// Whether mbarriers of the target keep reports: `.layout::v1` has other fields then, and waits have other results.
+fn has_reports(cx: &FnLower<'_, '_>) -> bool {
+    cx.has_with(Sass::SYNCS, Field::PHASE_TYPE.is(PhaseType::PRIMARY))
 }
 
 /// `mbarrier.init{.layout} [m], count;`
@@ -54,18 +58,19 @@ pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
     let place = place(cx, instruction, 0)?;
     let count = sources::src(cx, operands::operand(instruction, 1)?)?;
     let layout = if instruction.has(Word::LayoutV1) { LAYOUT_V1 } else { 0 };
-    if layout != 0 {
-        without_reports(cx, instruction)?;
-    }
+    let (most, expected_at) = match layout != 0 && has_reports(cx) {
+        true => (COUNT_WITH_REPORTS, EXPECTED_WITH_REPORTS_AT),
+        false => (COUNT, EXPECTED_AT),
+    };
     let words = match crate::function::uniform::constant(count) {
         Some(bits) => {
-            let pending = COUNT.wrapping_sub(bits);
-            [Operand::imm(pending << EXPECTED_AT | layout), Operand::imm(pending << PENDING_AT)]
+            let pending = most.wrapping_sub(bits);
+            [Operand::imm(pending << expected_at | layout), Operand::imm(pending << PENDING_AT)]
         }
         None => {
             let pending = cx.temp()?;
-            ops::add(cx, pending, count.neg(), Operand::imm(COUNT))?;
-            let mut low = shift(cx, ShiftDir::L, pending, EXPECTED_AT)?;
+            ops::add(cx, pending, count.neg(), Operand::imm(most))?;
+            let mut low = shift(cx, ShiftDir::L, pending, expected_at)?;
             if layout != 0 {
                 let plain = std::mem::replace(&mut low, cx.temp()?);
                 ops::lop3(cx, low, plain, Operand::imm(layout), Operand::rz(), lut::OR)?;
@@ -96,6 +101,9 @@ pub(crate) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) ->
 
 /// `mbarrier.arrive{_drop}{.expect_tx}{.noComplete} state, [m]{, count};`
 pub(crate) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::MulticastCluster32b) {
+        return multicast::arrive(cx, instruction);
+    }
     let expects = instruction.has(Word::ExpectTx);
     if instruction.has(Word::NoComplete) {
         cx.guard_by_branch()?;
@@ -191,6 +199,9 @@ pub(crate) fn complete(cx: &mut FnLower<'_, '_>, instruction: &Instruction, n: u
 /// `mbarrier.expect_tx [m], bytes;` and `mbarrier.complete_tx`
 pub(crate) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
+    if instruction.has(Word::MulticastCluster32b) {
+        return multicast::transaction(cx, instruction);
+    }
     let place = place(cx, instruction, 0)?;
     let bytes = sources::src(cx, operands::operand(instruction, 1)?)?;
     let bytes = ops::in_reg(cx, bytes)?;
@@ -237,6 +248,30 @@ fn report_nothing<'i>(
     Ok(&pair[0])
 }
 
+/// What a wait asks a mbarrier that keeps reports, and where the report goes. Its value is zero, as in ptxas's code: what copies report
+/// has none. Gives the operand that says whether the phase is over too.
+fn ask_for_report<'i>(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &'i Instruction,
+    value: Option<&ast::Operand>,
+    check: &mut Inst,
+) -> Lowered<&'i ast::Operand> {
+    if let Some(value) = value {
+        let value = destinations::dst(cx, value)?;
+        ops::mov(cx, value, Operand::rz())?;
+    }
+    let first = operands::operand(instruction, 0)?;
+    let ast::Operand::Pair(pair) = first else {
+        if instruction.has(Word::PhaseTypeConditional) {
+            check.mods.set(Field::PHASE_TYPE, PhaseType::CONDITIONAL);
+        }
+        return Ok(first);
+    };
+    check.mods.set(Field::PHASE_TYPE, PhaseType::PRIMARY);
+    check.set_role(PD2, destinations::dst_pred(cx, &pair[1])?);
+    Ok(&pair[0])
+}
+
 /// `mbarrier.test_wait|try_wait{.parity} p{|report}{, value}, [m], state{, hint};`: whether the phase is over. `try_wait` may
 /// wait for it, with a hint at least that long.
 pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
@@ -245,10 +280,6 @@ pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
     let value = instruction.operands.get(1).filter(|operand| operand.address().is_none());
     let at = 1 + usize::from(value.is_some());
     let hint = instruction.operands.get(at + 2);
-    let is_reported = value.is_some() || matches!(instruction.operands.first(), Some(ast::Operand::Pair(_)));
-    if is_reported || instruction.has(Word::PhaseTypeConditional) {
-        without_reports(cx, instruction)?;
-    }
     let acquires = instruction.semantics() != Some(Semantics::Relaxed) && instruction.scope() == Some(Scope::Cluster);
     if hint.is_some() || acquires {
         cx.guard_by_branch()?;
@@ -258,10 +289,13 @@ pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
     let phase = if instruction.has(Word::Parity) { parity(cx, phase)? } else { sources::src64(cx, phase)?.hi };
     let phase = ops::in_reg(cx, phase)?;
     let hint = hint.map(|hint| sources::src(cx, hint)).transpose()?;
-    let is_over = report_nothing(cx, instruction, value)?;
+    let mut check = syncs(SyncsOp::PHASECHK, place);
+    let is_over = match has_reports(cx) {
+        true => ask_for_report(cx, instruction, value, &mut check)?,
+        false => report_nothing(cx, instruction, value)?,
+    };
     let result = destinations::dst_pred(cx, is_over)?;
     let over = if result.as_reg().is_some() { result } else { cx.temp_pred()? };
-    let mut check = syncs(SyncsOp::PHASECHK, place);
     check.set_role(A, phase);
     check.set_role(PD, over);
     check.flags |= notes(instruction);
