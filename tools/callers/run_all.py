@@ -49,7 +49,9 @@ def version_of(python, package):
 def environments(name, caller, options):
     """Of a caller each environment that is tried: folder and packages."""
     if options.latest:
-        return [(options.into / f"{name}-latest", [REQUIREMENT.sub("", package) for package in caller["packages"]])]
+        # What stands beside the caller keeps its number: a toolkit is one release, whatever else an environment asks for.
+        newest = [REQUIREMENT.sub("", package) if "{version}" in package else package for package in caller["packages"]]
+        return [(options.into / f"{name}-latest", newest)]
     return [(options.into / f"{name}-{version}", [package.format(version=version) for package in caller["packages"]])
             for version in caller["versions"]]
 
