@@ -130,7 +130,7 @@ fn minmax(cx: &mut FnLower<'_, '_>, inst: &Instruction, least: bool) -> Lowered 
         Kind::Double => float64::f64_minmax(cx, inst, least),
         Kind::Half => half::half_minmax(cx, inst, least),
         Kind::Integer => integer::int_minmax(cx, inst, least),
-        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Other => Err(unknown(cx, inst)),
+        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Quarter | Kind::Other => Err(unknown(cx, inst)),
     }
 }
 
@@ -141,7 +141,7 @@ fn sign(cx: &mut FnLower<'_, '_>, inst: &Instruction, absolute: bool) -> Lowered
         Kind::Half => half::half_sign(cx, inst, absolute),
         Kind::Integer if absolute => integer::int_abs(cx, inst),
         Kind::Integer => integer::int_neg(cx, inst),
-        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Other => Err(unknown(cx, inst)),
+        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Quarter | Kind::Other => Err(unknown(cx, inst)),
     }
 }
 
