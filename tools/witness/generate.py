@@ -4,7 +4,7 @@
 import importlib
 import sys
 
-CHAPTERS = ["integer", "float", "half", "approximate", "compare", "logic", "convert", "narrow", "video", "data", "sparsity", "warp", "atomics", "control",
+CHAPTERS = ["integer", "float", "half", "quarter", "approximate", "compare", "logic", "convert", "narrow", "video", "data", "sparsity", "warp", "atomics", "control",
             "matrix", "wmma", "wgmma", "copies", "textures", "surfaces", "tensors", "launches",
             "memory", "atomic_forms", "remote", "multimem", "scopes", "reports", "scaled", "wgmma_layouts", "extremes",
             "tensor_memory", "tensor_products"]  # fmt: skip

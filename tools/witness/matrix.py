@@ -249,12 +249,17 @@ def moves(table):
         cases += [(f"m8n8.x{count}.trans.shared.b16", count, "sm_75", lambda lane, r, b: row(8 * r + 2 * (lane % 4) + b // 2)[2 * (lane // 4) + b % 2])]
         for name, bits in (("b6x16_p32", 6), ("b4x16_p64", 4)):
             cases += [(f"m8n16.x{count}.shared.b8x16.{name}", count, "sm_100a|sm_120a", lambda lane, r, b, bits=bits: narrow(8 * r + lane // 4, bits)[4 * (lane % 4) + b])]
+    # PTX 9.4: rows of eight bytes without padding; elements keep their sign.
+    signed = lambda n, i: (memory[8 * n + i // 2] >> (4 * (i % 2)) & 0xF ^ 8) - 8 & 0xFF
+    for count in (1, 2, 4):
+        cases += [(f"m8n16.x{count}.shared.s8.s4", count, "9.4 sm_90a|sm_100f|sm_120f", lambda lane, r, b: signed(8 * r + lane // 4, 4 * (lane % 4) + b))]
     for count in (1, 2):
         for name, bits in (("b8", 8), ("b8x16.b6x16_p32", 6), ("b8x16.b4x16_p64", 4)):
             cases += [(f"m16n16.x{count}.trans.shared.{name}", 2 * count, "sm_100a|sm_120a", lambda lane, r, b, bits=bits: narrow(16 * (r // 2) + 4 * (lane % 4) + b, bits)[lane // 4 + 8 * (r % 2)])]
     for name, registers, needs, at in cases:
         expected = [sum(at(lane, r, b) << (8 * b) for b in range(4)) for lane in range(LANES) for r in range(registers)]
-        statement = f"{fill}\nldmatrix.sync.aligned.{name} {vector('d', registers)}, [%s];"
+        stride = "mov.u32 %s, tile; mad.lo.u32 %s, %lane, 8, %s;\n" if name.endswith("s4") else ""
+        statement = f"{fill}\n{stride}ldmatrix.sync.aligned.{name} {vector('d', registers)}, [%s];"
         table.program(f"ldmatrix.{name}", place + kernel([("a", 4)], statement, ("d", registers)), [("bytes", "b32", words(memory), "b32", expected)], ["block 32"], needs)
     table.section("9.7.14.5.16 stmatrix")
     stored = [(f"m8n8.x{count}{trans}.shared.b16", count, "sm_90", at) for count in (1, 2, 4) for trans, at in (("", lambda lane, r, b: (8 * r + lane // 4, 4 * (lane % 4) + b)), (".trans", lambda lane, r, b: (8 * r + 2 * (lane % 4) + b // 2, 2 * (lane // 4) + b % 2)))]

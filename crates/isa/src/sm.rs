@@ -74,6 +74,8 @@ pub struct SmDescription {
     pub shared_base: u32,
     /// Where in that part the code of a block may keep something itself: `%reserved_smem_offset_0`.
     pub reserved_shared_begin: u32,
+    /// Columns of tensor memory that `tcgen05.alloc.exclusive` takes, as ptxas 13.5.37's code has them; 0 where there is none.
+    pub tensor_columns: u32,
     /// Most local memory of one thread in bytes.
     pub max_local_per_thread: u32,
     /// Bytes of kernel parameters (CUDA 12.1 and later).
@@ -315,6 +317,7 @@ const SM_80: SmDescription = SmDescription {
     reserved_shared_per_cta: 1024,
     shared_base: 0,
     reserved_shared_begin: 0,
+    tensor_columns: 0,
     max_local_per_thread: 512 * 1024,
     max_parameter_bytes: 32764,
     constant_bank_bytes: 64 * 1024,
@@ -366,6 +369,7 @@ const SM_100: SmDescription = SmDescription {
     uniform_registers: 80,
     cluster_barrier_if_explicit: true,
     reserved_shared_begin: 0x40,
+    tensor_columns: 512,
     bank0: BLACKWELL_BANK0,
     ..SM_90
 };
@@ -374,7 +378,7 @@ const SM_100: SmDescription = SmDescription {
 const SM_110: SmDescription = SmDescription { max_warps: 48, max_ctas: 24, max_threads: 1536, ..SM_100 };
 
 /// As sm_110: ptxas 13.5.37 ignores `.minnctapersm` above 1536 threads and above 24 blocks. Its shared memory is not published: that of sm_100 (?).
-const SM_107: SmDescription = SmDescription { per_cta_slots: 16, ..SM_110 };
+const SM_107: SmDescription = SmDescription { per_cta_slots: 16, tensor_columns: 576, ..SM_110 };
 
 const SM_120: SmDescription = SmDescription {
     constant_operands: false,

@@ -49,7 +49,7 @@ static ROWS: &[Row] = &[
         when: |_| true,
         opcodes: &[O::UF2I, O::UF2F, O::UFRND, O::UI2F, O::UI2FP, O::UF2IP, O::UF2FP, O::UI2IP],
     },
-    Row { class: 2, when: |_| true, opcodes: &[O::QMMA, O::QMMA_SF, O::OMMA, O::LDTM, O::STTM] },
+    Row { class: 2, when: |_| true, opcodes: &[O::QMMA, O::QMMA_SF, O::OMMA, O::LDTM, O::LDTM_SPARSIFY, O::STTM] },
     Row { class: 2, when: |_| true, opcodes: &[O::UTCHMMA, O::UTCQMMA, O::UTCOMMA, O::UTCBAR, O::UTCCP] },
     Row { class: 2, when: packs_narrow_floats, opcodes: &[O::F2FP] },
     Row { class: 2, when: |inst| inst.get(Field::MATRIX_FORMAT) != MatrixFormat::E16, opcodes: &[O::LDSM, O::STSM] },
@@ -61,7 +61,7 @@ static ROWS: &[Row] = &[
         opcodes: &[O::VIADD],
     },
     Row { class: 3, when: |inst| inst.get(Field::RS), opcodes: &[O::F2FP] },
-    Row { class: 3, when: |_| true, opcodes: &[O::WARPGROUP, O::UTCIMMA, O::UTCSHIFT] },
+    Row { class: 3, when: |_| true, opcodes: &[O::WARPGROUP, O::UTCIMMA, O::UTCSHIFT, O::QADD4, O::QMUL4, O::QFMA4] },
     Row { class: 4, when: |_| true, opcodes: &[O::HGMMA, O::QGMMA, O::IGMMA, O::BGMMA, O::BMMA] },
 ];
 

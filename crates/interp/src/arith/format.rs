@@ -201,6 +201,18 @@ impl Format {
         }
     }
 
+    /// The value in a format of 8 bits, rounded to nearest; values beyond the range become infinity, or NaN where the format has no
+    /// infinity. NaN becomes [`Format::nan`].
+    pub(super) fn encode_unbounded(self, value: Quad) -> Bits {
+        let round = Round::NearestTiesToEven;
+        let bits = if self == Format::E4m3 {
+            narrow::<Float8E4M3FNS>(value, round)
+        } else {
+            narrow::<Float8E5M2S>(value, round)
+        };
+        if self.is_nan(bits) { self.nan() } else { bits }
+    }
+
     fn encode_finite<S: Semantics>(self, value: Quad, round: Round) -> Bits {
         let magnitude = narrow::<S>(value.abs(), if value.is_negative() { -round } else { round });
         let sign = if value.is_negative() { self.sign() } else { 0 };

@@ -22,6 +22,7 @@ mod function;
 mod integer;
 mod logic;
 mod moves;
+mod quarter;
 mod video;
 mod video_simd;
 
@@ -41,13 +42,14 @@ use oriole_ptx::ast::{Instruction, Operand};
 ///
 /// Modifiers, types or numbers of operands that no form of the instruction has.
 pub(crate) fn compile(inst: &Instruction) -> Compiled {
-    const CHAPTERS: [fn(&Instruction) -> Compiled; 11] = [
+    const CHAPTERS: [fn(&Instruction) -> Compiled; 12] = [
         extended::compile,
         integer::compile,
         bits::compile,
         logic::compile,
         moves::compile,
         float::compile,
+        quarter::compile,
         approximate::compile,
         compare::compile,
         convert::compile,

@@ -1,7 +1,9 @@
 //! The opcodes that have forms for integers and floats of several widths.
 
 use crate::chapters::half::is_half;
-use crate::chapters::{division, extended, float32, float64, half, integer, integer_division, mixed_pair, single_pair};
+use crate::chapters::{
+    division, extended, float32, float64, half, integer, integer_division, mixed_pair, quarter, single_pair,
+};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::handler::{Chapter, Handler, unknown};
@@ -47,12 +49,15 @@ enum Kind {
     Mixed,
     /// Pairs of several formats.
     MixedPair,
+    /// Four floats of 8 bits and less.
+    Quarter,
     Integer,
     Other,
 }
 
 fn kind(inst: &Instruction) -> Kind {
     match inst.last_type() {
+        _ if quarter::is_quarter(inst) => Kind::Quarter,
         _ if inst.ty(2).is_some() => Kind::MixedPair,
         Some(ty) if is_half(ty) && inst.ty(0) == Some(ScalarType::F32) => Kind::Mixed,
         Some(ScalarType::F32) => Kind::Single,
@@ -72,6 +77,7 @@ fn add_sub(cx: &mut FnLower<'_, '_>, inst: &Instruction, subtract: bool) -> Lowe
         Kind::Mixed => half::half_mixed(cx, inst),
         Kind::SinglePair => single_pair::lower(cx, inst),
         Kind::MixedPair => mixed_pair::lower(cx, inst),
+        Kind::Quarter => quarter::lower(cx, inst),
         Kind::Integer if inst.has(Word::Cc) => {
             if subtract {
                 extended::sub(cx, inst)
@@ -91,6 +97,7 @@ fn mul(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         Kind::Half => half::half_binary(cx, inst),
         Kind::SinglePair => single_pair::lower(cx, inst),
         Kind::MixedPair => mixed_pair::lower(cx, inst),
+        Kind::Quarter => quarter::lower(cx, inst),
         Kind::Integer => integer::int_mul(cx, inst),
         Kind::Mixed | Kind::Other => Err(unknown(cx, inst)),
     }
@@ -112,6 +119,7 @@ fn fma(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         Kind::Mixed => half::half_mixed(cx, inst),
         Kind::SinglePair => single_pair::lower(cx, inst),
         Kind::MixedPair => mixed_pair::lower(cx, inst),
+        Kind::Quarter => quarter::lower(cx, inst),
         Kind::Integer | Kind::Other => Err(unknown(cx, inst)),
     }
 }
@@ -122,7 +130,7 @@ fn minmax(cx: &mut FnLower<'_, '_>, inst: &Instruction, least: bool) -> Lowered 
         Kind::Double => float64::f64_minmax(cx, inst, least),
         Kind::Half => half::half_minmax(cx, inst, least),
         Kind::Integer => integer::int_minmax(cx, inst, least),
-        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Other => Err(unknown(cx, inst)),
+        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Quarter | Kind::Other => Err(unknown(cx, inst)),
     }
 }
 
@@ -133,7 +141,7 @@ fn sign(cx: &mut FnLower<'_, '_>, inst: &Instruction, absolute: bool) -> Lowered
         Kind::Half => half::half_sign(cx, inst, absolute),
         Kind::Integer if absolute => integer::int_abs(cx, inst),
         Kind::Integer => integer::int_neg(cx, inst),
-        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Other => Err(unknown(cx, inst)),
+        Kind::SinglePair | Kind::Mixed | Kind::MixedPair | Kind::Quarter | Kind::Other => Err(unknown(cx, inst)),
     }
 }
 

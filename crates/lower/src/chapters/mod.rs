@@ -30,6 +30,7 @@ pub(crate) mod mixed_pair;
 pub(crate) mod moves;
 pub(crate) mod multimem;
 pub(crate) mod multiplier;
+pub(crate) mod quarter;
 pub(crate) mod single_pair;
 pub(crate) mod sparsity;
 pub(crate) mod stack;

@@ -1,4 +1,4 @@
-//! What the modifiers of `spcompress` and `spdecompress` say.
+//! What the modifiers of `spcompress`, `spdecompress` and `tcgen05.ld.spcompress` say.
 
 use super::{Instruction, Opcode, Word};
 
@@ -27,8 +27,13 @@ impl Sparsity {
         let (kept, group) = name("sp::")?.split_once(':')?;
         let (kept, group): (u32, u32) = (kept.parse().ok()?, group.parse().ok()?);
         let count: u32 = name("x")?.parse().ok()?;
-        // `spcompress` counts registers of what is kept.
-        let groups = if instruction.opcode == Opcode::Spcompress { count * 32 / (kept * element) } else { count };
+        let groups = match instruction.opcode {
+            // It counts registers of what is kept.
+            Opcode::Spcompress => count * 32 / (kept * element),
+            // It counts columns.
+            Opcode::Tcgen05 => count / group,
+            _ => count,
+        };
         Some(Sparsity { element, place, kept, group, groups })
     }
 

@@ -55,6 +55,7 @@ mod mufu;
 mod pack;
 mod pairs;
 mod predicate;
+mod quarters;
 mod rounding;
 mod sixteen;
 mod sparsity;
@@ -86,9 +87,10 @@ pub(crate) fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
 
 /// The arithmetic of `inst`, or `None` if it is no arithmetic instruction.
 pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
-    const FAMILIES: [fn(&Inst, Opcode) -> Found<Compute>; 15] = [
+    const FAMILIES: [fn(&Inst, Opcode) -> Found<Compute>; 16] = [
         wide::compile,
         pairs::compile,
+        quarters::compile,
         elements::compile,
         integer::compile,
         logic::compile,

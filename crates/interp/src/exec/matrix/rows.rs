@@ -1,4 +1,4 @@
-//! `ldmatrix` and `stmatrix`: matrices whose rows have 16 bytes, between memory and registers.
+//! `ldmatrix` and `stmatrix`: matrices whose rows have 16 bytes, or 8 of signed half-bytes, between memory and registers.
 
 use crate::arith::Unsupported;
 use crate::builder::{Builder, Location, form};
@@ -32,11 +32,12 @@ enum Layout {
 }
 
 /// Shape, whether transposed, type, layout. The last column: bits of an element in memory.
-const FORMS: [(Shape, bool, ScalarType, Layout, u32); 8] = [
+const FORMS: [(Shape, bool, ScalarType, Layout, u32); 9] = [
     (SQUARE, false, ScalarType::B16, Layout::Rows, 8),
     (SQUARE, true, ScalarType::B16, Layout::Columns, 8),
     (BYTES, false, ScalarType::B6x16P32, Layout::Rows, 6),
     (BYTES, false, ScalarType::B4x16P64, Layout::Rows, 4),
+    (BYTES, false, ScalarType::S4, Layout::Rows, 4),
     (TALL, true, ScalarType::B8, Layout::TallByteColumns, 8),
     (TALL, true, ScalarType::B6x16P32, Layout::TallByteColumns, 6),
     (TALL, true, ScalarType::B4x16P64, Layout::TallByteColumns, 4),
@@ -71,6 +72,8 @@ struct Form {
     layout: Layout,
     /// Bits of an element in memory; those of fewer than 8 bits lie close together and fill bytes in registers.
     bits: u32,
+    /// Elements are signed, and rows not padded.
+    signed: bool,
     /// Registers of a lane.
     registers: usize,
 }
@@ -85,7 +88,7 @@ impl Form {
         let counts = [(Word::X1, 1), (Word::X2, 2), (Word::X4, 4)];
         let count = counts.iter().find(|(word, _)| inst.has(*word)).map(|(_, count)| *count);
         let registers = count.map(|count| count * layout.registers()).filter(|registers| *registers <= 4);
-        Ok(Form { layout, bits, registers: registers.ok_or_else(wrong)? })
+        Ok(Form { layout, bits, signed: ty == ScalarType::S4, registers: registers.ok_or_else(wrong)? })
     }
 
     /// Lanes that give addresses.
@@ -95,8 +98,17 @@ impl Form {
 
     /// The bytes of registers that a row in memory stands for.
     fn unpack(self, data: &Data) -> [u8; ROW] {
-        let all = (0..ROW).fold(0, |all, at| all | u128::from(data.element(at, 1) as u8) << (8 * at));
-        std::array::from_fn(|at| (all >> (self.bits * at as u32)) as u8 & (u8::MAX >> (8 - self.bits)))
+        let all = (0..self.bytes()).fold(0, |all, at| all | u128::from(data.element(at, 1) as u8) << (8 * at));
+        let unused = 8 - self.bits;
+        std::array::from_fn(|at| {
+            let high = ((all >> (self.bits * at as u32)) as u8) << unused;
+            if self.signed { (high.cast_signed() >> unused).cast_unsigned() } else { high >> unused }
+        })
+    }
+
+    /// Bytes of a row in memory.
+    fn bytes(self) -> usize {
+        if self.signed { ROW / 2 } else { ROW }
     }
 }
 
@@ -113,7 +125,8 @@ pub(super) fn load(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<
         let mut rows = Rows::default();
         for lane in matrices.lanes(mask) {
             let thread = Lane { lane, state, env };
-            let data = thread.load(location.place(&thread), ROW as u32).map_err(|kind| Halt { lane, kind })?;
+            let data =
+                thread.load(location.place(&thread), matrices.bytes() as u32).map_err(|kind| Halt { lane, kind })?;
             rows[lane] = matrices.unpack(&data);
         }
         // No address changes before all rows are read.

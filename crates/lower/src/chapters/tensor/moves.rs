@@ -17,7 +17,7 @@ use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
 type Row = (u16, u16, bool, ScalarType, MatrixShape, MatrixFormat, usize);
 
 /// What LDSM loads.
-const LOADS: [Row; 7] = [
+const LOADS: [Row; 8] = [
     (8, 8, false, ScalarType::B16, MatrixShape::M88, MatrixFormat::E16, 1),
     (8, 8, true, ScalarType::B16, MatrixShape::MT88, MatrixFormat::E16, 1),
     (16, 16, true, ScalarType::B8, MatrixShape::MT1616, MatrixFormat::E8, 2),
@@ -25,6 +25,7 @@ const LOADS: [Row; 7] = [
     (16, 16, true, ScalarType::B4x16P64, MatrixShape::MT1616, MatrixFormat::U4, 2),
     (8, 16, false, ScalarType::B6x16P32, MatrixShape::M816, MatrixFormat::U6, 1),
     (8, 16, false, ScalarType::B4x16P64, MatrixShape::M816, MatrixFormat::U4, 1),
+    (8, 16, false, ScalarType::S4, MatrixShape::M816, MatrixFormat::S4, 1),
 ];
 
 /// What STSM stores.

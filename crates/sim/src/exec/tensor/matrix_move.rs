@@ -71,21 +71,30 @@ fn spread(inst: &Inst) -> Result<Spread, Unsupported> {
     }
 }
 
-/// The row that a lane's sixteen bytes hold.
+/// Bytes of a row in shared memory. Signed half-bytes have no padding: on an H100 others measured rows of eight bytes, one behind the
+/// other (docs/ptx-grammar.md).
+fn row_bytes(format: MatrixFormat) -> u32 {
+    if format == MatrixFormat::S4 { 8 } else { 16 }
+}
+
+/// The row that a lane's bytes hold.
 fn unpack(words: Words, format: MatrixFormat) -> Row {
     let bits = words.iter().rev().fold(0u128, |bits, &word| bits << 32 | u128::from(word));
     let each = match format {
-        MatrixFormat::U4 => 4,
+        MatrixFormat::U4 | MatrixFormat::S4 => 4,
         MatrixFormat::U6 => 6,
         _ => 8,
     };
-    std::array::from_fn(|n| (bits >> (each * n) & ((1 << each) - 1)) as u8)
+    std::array::from_fn(|n| {
+        let element = (bits >> (each * n) & ((1 << each) - 1)) as u8;
+        if format == MatrixFormat::S4 { ((element << 4).cast_signed() >> 4).cast_unsigned() } else { element }
+    })
 }
 
 /// The lanes whose addresses count, and what they lead to.
-fn report(env: &mut Env<'_>, kind: Access, rows: usize, addresses: &WideLanes) {
+fn report(env: &mut Env<'_>, kind: Access, (rows, bytes): (usize, u32), addresses: &WideLanes) {
     let lanes = Mask::MAX >> (WARP - rows.min(WARP));
-    env.report(kind, 16, lanes, &addresses.map(|address| Named::Shared.place(address)));
+    env.report(kind, bytes, lanes, &addresses.map(|address| Named::Shared.place(address)));
 }
 
 /// `LDSM`.
@@ -94,13 +103,13 @@ pub(super) fn compile_load(inst: &Inst) -> Result<Effect, Unsupported> {
     let (spread, format) = (spread(inst)?, inst.get(Field::MATRIX_FORMAT));
     let to = registers(inst, Role::D)?.first;
     let results = count(inst) * spread.registers();
-    let rows = 8 * results;
+    let (rows, bytes) = (8 * results, row_bytes(format));
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let addresses = address.lanes(state);
-        report(env, Access::Read, rows, &addresses);
+        report(env, Access::Read, (rows, bytes), &addresses);
         let mut matrix = [Row::default(); WARP];
         for (lane, row) in matrix.iter_mut().enumerate().take(rows) {
-            let words = env.spaces.load(Named::Shared.place(addresses[lane]), 16, lane);
+            let words = env.spaces.load(Named::Shared.place(addresses[lane]), bytes, lane);
             *row = unpack(words.map_err(|kind| Halt::fault(lane, kind))?, format);
         }
         for n in 0..results {
@@ -124,7 +133,7 @@ pub(super) fn compile_store(inst: &Inst) -> Result<Effect, Unsupported> {
     let count = count(inst);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let addresses = address.lanes(state);
-        report(env, Access::Write, 8 * count, &addresses);
+        report(env, Access::Write, (8 * count, 16), &addresses);
         let mut matrix = [Row::default(); WARP];
         for n in 0..count {
             for lane in 0..WARP {

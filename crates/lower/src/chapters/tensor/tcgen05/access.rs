@@ -11,7 +11,7 @@ use crate::handler::unknown;
 use oriole_isa::Role::{D, D2, Data, Mask, Offset, UBase};
 use oriole_isa::{FenceSpace, Field, Opcode as Sass, TmNum, TmShape, TmStat, TmType};
 use oriole_ori::{Operand, RegType};
-use oriole_ptx::ast::{Instruction, ScalarType, Word};
+use oriole_ptx::ast::{Instruction, ScalarType, Sparsity, Word};
 
 /// Shapes: what SASS calls them, registers of one repetition.
 const SHAPES: [(Word, TmShape, usize); 4] = [
@@ -67,6 +67,9 @@ fn shape_of(cx: &FnLower<'_, '_>, instruction: &Instruction, apart: usize) -> Lo
 
 /// `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 {…}, [taddr]{, apart};`
 pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::Spcompress) {
+        return load_sparse(cx, instruction);
+    }
     if instruction.has(Word::Red) {
         return load_with_statistic(cx, instruction);
     }
@@ -94,12 +97,6 @@ fn load_with_statistic(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> L
     let shape = shape_of(cx, instruction, 3)?;
     let at = tensor_address(cx, address_of(cx, instruction, 2)?)?;
     let at = uniform(cx, &[at])?;
-    let statistic = match (instruction.has(Word::Min), instruction.has(Word::Abs)) {
-        (false, false) => TmStat::MAX,
-        (false, true) => TmStat::MAXABS,
-        (true, false) => TmStat::MIN,
-        (true, true) => TmStat::MINABS,
-    };
     let ty = instruction.last_type().ok_or_else(|| unknown(cx, instruction))?;
     let kind = match ty {
         ScalarType::F32 => TmType::F32,
@@ -112,7 +109,7 @@ fn load_with_statistic(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> L
         let mods = [
             Field::TM_SHAPE.is(*code),
             Field::TM_NUM.is(shape.repetitions),
-            Field::TM_STAT.is(statistic),
+            Field::TM_STAT.is(choice(instruction)),
             Field::TM_TYPE.is(kind),
             Field::TM_NAN.is(instruction.has(Word::NaN)),
         ];
@@ -120,6 +117,45 @@ fn load_with_statistic(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> L
     }
     fragment::deliver(cx, operands::operand(instruction, 0)?, ScalarType::B32, &words)?;
     fragment::deliver(cx, operands::operand(instruction, 1)?, ty, &[best])
+}
+
+/// Which values are chosen.
+fn choice(instruction: &Instruction) -> TmStat {
+    match (instruction.has(Word::Min), instruction.has(Word::Abs)) {
+        (false, false) => TmStat::MAX,
+        (false, true) => TmStat::MAXABS,
+        (true, false) => TmStat::MIN,
+        (true, true) => TmStat::MINABS,
+    }
+}
+
+/// `tcgen05.ld{.red}.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 {places}, {kept}{, statistic}, [taddr];`
+fn load_sparse(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let sparsity = Sparsity::of(instruction).filter(|_| cx.has(Sass::LDTM_SPARSIFY));
+    let sparsity = sparsity.ok_or_else(|| unknown(cx, instruction))?;
+    cx.guard_by_branch()?;
+    warp::converge_all(cx)?;
+    let with_statistic = instruction.has(Word::Red);
+    let shape = shape_of(cx, instruction, 0)?;
+    let at = tensor_address(cx, address_of(cx, instruction, if with_statistic { 3 } else { 2 })?)?;
+    let at = uniform(cx, &[at])?;
+    let places = sparsity.place_registers();
+    let (to, kept) = fragment::fresh(cx, sparsity.kept_registers())?;
+    let (described, description) = fragment::fresh(cx, places + usize::from(with_statistic))?;
+    let mods = [
+        Field::WITH_STAT.is(with_statistic),
+        Field::TM_NUM.is(shape.repetitions),
+        Field::TM_STAT.is(choice(instruction)),
+        Field::TM_NAN.is(instruction.has(Word::NaN)),
+    ];
+    cx.emit(Sass::LDTM_SPARSIFY, &mods, &[(D2, described), (D, to), (UBase, at)])?;
+    let (places, statistic) = description.split_at(places);
+    fragment::deliver(cx, operands::operand(instruction, 0)?, ScalarType::B32, places)?;
+    fragment::deliver(cx, operands::operand(instruction, 1)?, ScalarType::B32, &kept)?;
+    if with_statistic {
+        fragment::deliver(cx, operands::operand(instruction, 2)?, ScalarType::F32, statistic)?;
+    }
+    Ok(())
 }
 
 /// `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], {…}{, apart};`

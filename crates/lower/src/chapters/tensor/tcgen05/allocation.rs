@@ -23,12 +23,16 @@ const PAUSE: u32 = 100;
 /// Units of the SM's pool that a block with tensor memory holds until it gives up the right to allocate
 /// (nv.info VRC_CTA_INIT_COUNT).
 const POOL_UNITS: u32 = 0x80;
-/// The byte of the book that is not 0 where the block has given up the right.
-const CLOSED: i32 = 28;
+/// The byte of the book that says whether the block may allocate.
+const RIGHT: i32 = 28;
+/// There: the block has given up the right.
+const CLOSED: u32 = 1;
+/// There: the block has had all columns at once.
+const EXCLUSIVE: u32 = 2;
 /// The truth table of `A & B & C`.
 const AND_OF_THREE: u32 = 0x80;
 
-/// `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns;`
+/// `tcgen05.alloc.cta_group{.exclusive}.sync.aligned{.shared::cta}.b32 [dst], columns;`
 pub(crate) fn allocate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let book = open_book(cx, instruction)?;
     let to = shared_word(cx, instruction.space(), address_of(cx, instruction, 0)?)?;
@@ -40,8 +44,13 @@ pub(crate) fn allocate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> L
         }
         let first = find(cx, instruction, units)?;
         calls::call_library(cx, "__oriole_tensor_enter", &[book, to, first, units])?;
-        Ok(())
+        note_exclusive(cx, instruction, book)
     })
+}
+
+/// After an exclusive allocation the book says so.
+fn note_exclusive(cx: &mut FnLower<'_, '_>, instruction: &Instruction, book: Operand) -> Lowered {
+    if instruction.has(Word::Exclusive) { set_right(cx, book, EXCLUSIVE) } else { Ok(()) }
 }
 
 /// The block of the pair with the even number allocates, and tells the other one what.
@@ -58,6 +67,7 @@ fn allocate_in_pair(cx: &mut FnLower<'_, '_>, instruction: &Instruction, [book, 
     let first = find(cx, instruction, units)?;
     calls::call_library(cx, "__oriole_tensor_tell", &[book, to, first, other])?;
     calls::call_library(cx, "__oriole_tensor_enter", &[book, to, first, units])?;
+    note_exclusive(cx, instruction, book)?;
     cx.jump(after);
     cx.switch_to(odd);
     let told = cx.temp()?;
@@ -69,7 +79,7 @@ fn allocate_in_pair(cx: &mut FnLower<'_, '_>, instruction: &Instruction, [book, 
     Ok(())
 }
 
-/// `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns;`
+/// `tcgen05.dealloc.cta_group{.exclusive}.sync.aligned.b32 taddr, columns;`
 ///
 /// The columns leave the book before others can get them. ptxas does it the other way round.
 pub(crate) fn give_back(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
@@ -89,11 +99,16 @@ pub(crate) fn relinquish(cx: &mut FnLower<'_, '_>, instruction: &Instruction) ->
     let book = open_book(cx, instruction)?;
     by_one(cx, |cx| {
         cx.emit(Sass::UVIRTCOUNT, &[], &[(A, Operand::imm(POOL_UNITS))])?;
-        let closed = ops::in_reg(cx, Operand::imm(1))?;
-        let place = [(Base, book), (Offset, Operand::imm_signed(CLOSED)), (Data, closed)];
-        cx.emit(Sass::STS, &[Field::MEM_SIZE.is(MemSize::U8)], &place)?;
-        Ok(())
+        set_right(cx, book, CLOSED)
     })
+}
+
+/// Stores a value in the book's byte for the right to allocate.
+fn set_right(cx: &mut FnLower<'_, '_>, book: Operand, value: u32) -> Lowered {
+    let value = ops::in_reg(cx, Operand::imm(value))?;
+    let place = [(Base, book), (Offset, Operand::imm_signed(RIGHT)), (Data, value)];
+    cx.emit(Sass::STS, &[Field::MEM_SIZE.is(MemSize::U8)], &place)?;
+    Ok(())
 }
 
 /// The warp meets; the address of the block's book, which the driver is asked to open.
@@ -109,8 +124,11 @@ fn open_book(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Ope
     shared::shared_address(cx, place)
 }
 
-/// The second operand, a number of columns, in units.
+/// The second operand, a number of columns, in units; exclusively all that there are, whatever it says.
 fn units(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operand> {
+    if instruction.has(Word::Exclusive) {
+        return Ok(Operand::imm(cx.sm().tensor_columns >> UNIT_SHIFT));
+    }
     let columns = sources::src(cx, operands::operand(instruction, 1)?)?;
     if let Some(columns) = constant(columns) {
         return Ok(Operand::imm(columns >> UNIT_SHIFT));
@@ -142,7 +160,11 @@ fn find(cx: &mut FnLower<'_, '_>, instruction: &Instruction, units: Operand) -> 
     let units = uniform(cx, &[units])?;
     let found = Operand::reg(cx.temp_of(RegType::Up)?);
     let place = Operand::reg(cx.temp_of(RegType::Ur)?);
-    let mods = [Field::SWS_OP.is(SwsOp::FIND_AND_SET), Field::SWS_ALIGN.is(true), pair_of(instruction)];
+    let mods = [
+        Field::SWS_OP.is(SwsOp::FIND_AND_SET),
+        Field::SWS_ALIGN.is(!instruction.has(Word::Exclusive)),
+        pair_of(instruction),
+    ];
     cx.emit(Sass::UTCATOMSWS, &mods, &[(PD, found), (D, place), (A, units)])?;
     ops::mov(cx, first, place)?;
     let success = cx.temp_pred()?;

@@ -50,7 +50,7 @@ struct Operands<'i> {
     d: Operand,
     a: Vec<Operand>,
     b: [Operand; 2],
-    /// The address of what describes a sparse A, and the description of shapes and types.
+    /// The address of what describes a sparse A, or of the table of B, and the description of shapes and types.
     meta: [Operand; 2],
     scales: Option<[Operand; 2]>,
     /// Lanes of the result that stay, or columns of B that are zero; empty where there are none.
@@ -61,7 +61,7 @@ struct Operands<'i> {
     shift: Option<Operand>,
 }
 
-/// `tcgen05.mma{.ws}{.sp}.cta_group.kind{.block_scale…}{.ashift}{.collector…} [d], a, b{, [meta]}, idesc{, [scale-a],
+/// `tcgen05.mma{.ws}{.sp}.cta_group.kind{.block_scale…}{.ashift}{.collector…} [d], a, b{, [meta] | [table]}, idesc{, [scale-a],
 /// [scale-b]}{, mask}, adds{, shift | zero-columns};`
 pub(in crate::chapters::tensor) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
@@ -105,8 +105,8 @@ fn operands<'i>(cx: &mut FnLower<'_, '_>, instruction: &'i Instruction) -> Lower
         }
     };
     let b = sources::src64(cx, b)?;
-    let sparse = instruction.has(Word::Sp);
-    let meta = if sparse { address(cx, instruction, rest.next())? } else { Operand::rz() };
+    let described = instruction.has(Word::Sp) || instruction.has(Word::DecompressLutB);
+    let meta = if described { address(cx, instruction, rest.next())? } else { Operand::rz() };
     let description = sources::src(cx, rest.next().ok_or_else(|| unknown(cx, instruction))?)?;
     let scales = match instruction.has(Word::BlockScale) {
         true => Some([address(cx, instruction, rest.next())?, address(cx, instruction, rest.next())?]),
@@ -156,6 +156,7 @@ fn instruction_of(cx: &FnLower<'_, '_>, instruction: &Instruction, operands: &Op
         Field::B_BUFFER.is(of_b.map_or(BBuffer::BUFFER0, |(buffer, _)| buffer)),
         Field::SCALE_VEC.is(if four { ScaleVec::X4 } else { ScaleVec::X2 }),
     ];
-    let mods = fields.into_iter().filter(|setting| opcode.has_field(setting.field())).collect();
+    let table = instruction.has(Word::DecompressLutB).then_some(Field::LUTB.is(true));
+    let mods = fields.into_iter().chain(table).filter(|setting| opcode.has_field(setting.field())).collect();
     Ok(Inst::neutral(opcode, mods))
 }
