@@ -36,6 +36,7 @@ fn arithmetic_says_what_it_meant() {
         ("8.8", "sm_12", "mul.f32 %f1, %f2, %f3", "mul.f32.ftz"),
         ("2.0", "sm_20", "add.f32 %f1, %f2, %f3", "add.f32"),
         ("1.4", "sm_13", "cvt.f64.f32 %d1, %f2", "cvt.f64.f32"),
+        ("1.5", "sm_13", "cvt.f64.f32 %d1, %f2", "cvt.f64.f32.ftz"),
         ("1.4", "sm_13", "mov.f32 %f1, %f2", "mov.f32"),
         ("1.4", "sm_10, map_f64_to_f32", "add.f64 %d1, %d2, %d3", "add.f64"),
         ("1.4", "sm_10", "slct.f64.f32 %d1, %d2, %d3, %f1", "slct.f64.f32.ftz"),
@@ -63,7 +64,7 @@ fn declarations_move_to_where_they_are_today() {
         "{lines:?}"
     );
     assert!(!has("other") && !has("DWARF") && !has("map_f64_to_f32"), "{lines:?}");
-    assert!(lines.iter().any(|line| line.starts_with(".param .u64 p")), "{lines:?}");
+    assert!(has(".param .u64 p)"), "{lines:?}");
 }
 
 #[test]

@@ -5,17 +5,25 @@ use crate::grammar::{Selection, Target};
 
 /// From here on an approximation is called so.
 const NAMES_APPROXIMATIONS: (u32, u32) = (1, 4);
+/// From here on conversions from and to 64 bits flush too.
+const FLUSHES_WIDE_CONVERSIONS: (u32, u32) = (1, 5);
 
 /// Adds what an instruction of a module of this version leaves out; `flushes` where its target has no subnormals.
 pub(super) fn restate(instruction: &mut Instruction, version: (u32, u32), flushes: bool) {
-    let Some(ty @ (ScalarType::F32 | ScalarType::F64)) = instruction.last_type() else {
-        return flush(instruction, flushes);
-    };
+    if let Some(ty @ (ScalarType::F32 | ScalarType::F64)) = instruction.last_type() {
+        say_how(instruction, ty, version);
+    }
+    if flushes && !keeps_subnormals(instruction, version) {
+        flush(instruction);
+    }
+}
+
+/// Adds how it is computed.
+fn say_how(instruction: &mut Instruction, ty: ScalarType, version: (u32, u32)) {
     let says_how = instruction.rounding().is_some() || instruction.has(Word::Approx) || instruction.has(Word::Full);
     if !says_how && let Some(meant) = meant(instruction.opcode, ty, version) {
         instruction.modifiers.push(meant);
     }
-    flush(instruction, flushes);
 }
 
 /// How an instruction of this type is computed that does not say it.
@@ -30,11 +38,15 @@ fn meant(opcode: Opcode, ty: ScalarType, version: (u32, u32)) -> Option<Modifier
     }
 }
 
-/// `.ftz` wherever it can stand. Conversions between singles and doubles keep subnormals.
-fn flush(instruction: &mut Instruction, flushes: bool) {
-    let has = |ty| instruction.types().any(|found| found == ty);
-    let keeps = instruction.opcode == Opcode::Cvt && has(ScalarType::F64);
-    if !flushes || !has(ScalarType::F32) || keeps || instruction.has(Word::Ftz) {
+/// Conversions that compute with subnormals on all targets.
+fn keeps_subnormals(instruction: &Instruction, version: (u32, u32)) -> bool {
+    let is_wide = instruction.types().any(|ty| ty.bits() == 64);
+    instruction.opcode == Opcode::Cvt && is_wide && version < FLUSHES_WIDE_CONVERSIONS
+}
+
+/// `.ftz` wherever it can stand.
+fn flush(instruction: &mut Instruction) {
+    if !instruction.types().any(|ty| ty == ScalarType::F32) || instruction.has(Word::Ftz) {
         return;
     }
     instruction.modifiers.push(Modifier::Word(Word::Ftz));

@@ -2,7 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::ast::{Block, Function, Item, Linkage, Module, ScalarType, Space, Statement, Sym, Variable};
+use crate::ast::{
+    Block, Function, FunctionDirective, Item, Linkage, Module, ScalarType, Space, Statement, Sym, Variable,
+};
 use crate::mentions;
 
 /// From here on the parameters of kernels stand in a list.
@@ -19,8 +21,17 @@ pub(super) fn restate(module: &mut Module) {
                 collect_parameters(function);
             }
             declare(&own, function);
+            drop_former_limit(function);
         }
     }
+}
+
+/// `.maxnctapersm`, which limits nothing (ptxas compiles the same code without it).
+fn drop_former_limit(kernel: &mut Function) {
+    let directives = std::mem::take(&mut kernel.directives).into_iter();
+    let placed = directives.zip(std::mem::take(&mut kernel.directive_spans));
+    let kept = placed.filter(|(directive, _)| !matches!(directive, FunctionDirective::MaxNCtaPerSm(_)));
+    (kernel.directives, kernel.directive_spans) = kept.unzip();
 }
 
 /// Takes what each thread has for itself out of the module.
