@@ -46,7 +46,8 @@ fn arithmetic_says_what_it_meant() {
         let said = instruction(version, target, text);
         let mut found: Vec<&str> = said.split(' ').next().unwrap().split('.').collect();
         // The order of modifiers says nothing.
-        (wanted.sort_unstable(), found.sort_unstable());
+        wanted.sort_unstable();
+        found.sort_unstable();
         assert_eq!(found, wanted, "{text} of {version} for {target}");
     }
 }
