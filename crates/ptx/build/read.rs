@@ -74,7 +74,8 @@ impl Reader {
             }
             "since" => {
                 let (left, right) = rest.split_once('@').ok_or("`since A @ need`")?;
-                let when = self.conditions(left)?;
+                let of_all = left.trim().is_empty();
+                let when = if of_all { Vec::new() } else { self.conditions(left)? };
                 let effect = Effect::Needs(need(right.split_whitespace())?);
                 self.rule(Rule { when, effect })
             }

@@ -41,6 +41,9 @@ pub(crate) enum Token {
     #[regex(r"[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?", priority = 9)]
     #[regex(r"[0-9]+[eE][+-]?[0-9]+", priority = 9)]
     Float,
+    /// A line of DWARF as nvcc wrote it before PTX 2.0.
+    #[regex(r"@@DWARF[^\n\x00]*")]
+    DwarfLine,
     /// A quoted string, quotes included.
     #[token("\"", string)]
     String,
@@ -198,6 +201,7 @@ impl Token {
             Token::Dot => "a directive or modifier",
             Token::Number | Token::Float => "a number",
             Token::String => "a string",
+            Token::DwarfLine => "a line of DWARF",
             Token::Comment => "a comment",
             Token::Comma => "`,`",
             Token::Semicolon => "`;`",

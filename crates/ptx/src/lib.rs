@@ -8,6 +8,7 @@
 pub mod ast;
 mod check;
 pub mod diag;
+mod former;
 mod grammar;
 mod lexer;
 pub mod mentions;
@@ -52,7 +53,7 @@ pub fn check_target(module: &ast::Module, arch: &str) -> Result<(), diag::Diagno
     Err(diag::Diagnostic::new(module.header[1], message).rule(diag::Rule::Target).help(help))
 }
 
-/// Parses and checks a file.
+/// Parses and checks a file. What is older than PTX 3.0, or for sm_1x, comes back in the words of PTX 3.0 for sm_20.
 ///
 /// # Errors
 ///
@@ -74,10 +75,14 @@ pub fn load_object(text: &str) -> Result<ast::Module, Vec<diag::Diagnostic>> {
 }
 
 fn checked(text: &str, counts: impl Fn(&diag::Diagnostic) -> bool) -> Result<ast::Module, Vec<diag::Diagnostic>> {
-    let Parsed { module, mut errors, lost_declarations } = parse(text);
+    let Parsed { mut module, mut errors, lost_declarations } = parse(text);
     if !lost_declarations {
         errors.extend(check(&module).into_iter().filter(counts));
         errors.sort_by_key(|error| error.span.start);
     }
-    if errors.is_empty() { Ok(module) } else { Err(errors) }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    former::restate(&mut module);
+    Ok(module)
 }

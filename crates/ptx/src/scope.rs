@@ -168,8 +168,9 @@ impl<'m> Scopes<'m> {
             match item {
                 Item::Function(function) => scopes.function(function, &mut duplicates),
                 Item::Variable(variable) => scopes.variable(variable, &mut duplicates),
+                Item::Registers(declaration) => scopes.registers(declaration, &mut duplicates),
                 Item::Alias { name, aliasee } => scopes.alias(*name, *aliasee, &mut duplicates),
-                Item::File(_) | Item::Section(_) | Item::Loc(_) | Item::Pragma(_) => {}
+                Item::File(_) | Item::Section(_) | Item::Loc(_) | Item::Pragma(_) | Item::DwarfLine(_) => {}
             }
         }
         (scopes, duplicates)

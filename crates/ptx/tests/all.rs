@@ -3,6 +3,7 @@
 mod changes;
 mod corpus;
 mod errors;
+mod former;
 mod lexical;
 mod newer;
 mod operand_types;

@@ -2,7 +2,7 @@
 
 use super::declaration::{Attribute, FunctionDirective, Linkage, Variable};
 use super::name::{Name, Span, SymbolTable};
-use super::stmt::{Block, Loc};
+use super::stmt::{Block, Loc, RegisterDecl};
 use super::vocabulary::ScalarType;
 
 /// A whole PTX file.
@@ -12,7 +12,7 @@ pub struct Module {
     pub version: (u32, u32),
     /// The words of `.target`: `sm_90a`, `texmode_independent`, `debug`…
     pub target: Vec<String>,
-    /// `.address_size`: 32 or 64; 32 when the directive is absent.
+    /// `.address_size`: 32 or 64; 64 when the directive is absent, as on a 64-bit host.
     pub address_size: u32,
     /// Where the version, the first target and the address size stand.
     pub header: [Span; 3],
@@ -64,6 +64,8 @@ pub enum Item {
     Function(Box<Function>),
     /// A variable.
     Variable(Variable),
+    /// `.reg`, which stood at file level before PTX 3.0.
+    Registers(RegisterDecl),
     /// `.alias name, aliasee;`
     Alias {
         /// The new name.
@@ -79,6 +81,8 @@ pub enum Item {
     Loc(Loc),
     /// `.pragma "…", "…";`
     Pragma(Vec<String>),
+    /// `@@DWARF …`: a line of DWARF as nvcc wrote it before PTX 2.0; what it says is not kept.
+    DwarfLine(Span),
 }
 
 /// A kernel (`.entry`) or a device function (`.func`).

@@ -5,7 +5,7 @@ use super::operands::{Context, Fits, Problem};
 use crate::ast::{
     AddressBase, Imm, Instruction, Modifier, Name, Opcode, Operand, ScalarType, Space, Span, TypeClass, Word,
 };
-use crate::grammar::{AddressSpace, AddressSpec, Handle};
+use crate::grammar::{AddressSpace, AddressSpec, Handle, directive};
 use crate::scope::{Binding, Register};
 
 /// Instructions whose generic and global addresses ptxas takes in 64-bit registers only; the others widen them, and so does
@@ -38,14 +38,25 @@ impl<'m> Checker<'m> {
             return Err((span, Problem::Kind { expected }));
         };
         match self.scopes.lookup(name.sym) {
+            Some(Binding::Variable(variable)) if variable.space == Space::Tex && handle == Handle::Texture => Ok(()),
             Some(Binding::Variable(variable)) if !handle.types().contains(&variable.ty) => {
                 Err((name.span, Problem::Kind { expected }))
             }
             Some(Binding::Register(register)) if register.ty.bits() != 64 => {
                 Err((name.span, Problem::Kind { expected }))
             }
+            Some(Binding::Register(_)) if !self.has_handles_in_registers() => Err((
+                name.span,
+                Problem::Kind { expected: "a variable, whose handle is in no register before PTX 3.1" },
+            )),
             _ => Ok(()),
         }
+    }
+
+    /// Whether registers may hold handles of textures, samplers and surfaces.
+    fn has_handles_in_registers(&self) -> bool {
+        let need = directive("handles_in_registers");
+        need.is_none_or(|need| need.version <= self.module.version && need.allows(self.target))
     }
 
     /// An operand that must be an address, as the form says.

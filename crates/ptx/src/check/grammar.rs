@@ -99,8 +99,13 @@ impl<'m> Checker<'m> {
     /// What a form needs and the module does not have, with the modifier that
     /// needs it.
     fn unmet(&self, fit: &Fit) -> Option<(Option<Modifier>, &'static Need)> {
-        let missing = |need: &Need| need.version > self.module.version || !need.allows(self.target);
+        let missing = |need: &Need| self.is_before(need) || !need.allows(self.target);
         fit.needs.iter().copied().find(|(_, need)| missing(need))
+    }
+
+    /// True if the module is older than what it needs; a version that is missing is reported elsewhere.
+    fn is_before(&self, need: &Need) -> bool {
+        need.version > self.module.version && self.module.version != (0, 0)
     }
 
     /// The error about a version or target that is too old.
@@ -118,7 +123,7 @@ impl<'m> Checker<'m> {
     /// not have; `None` when they do.
     pub(super) fn unmet_need(&self, feature: &str, need: &Need, at: Span) -> Option<Diagnostic> {
         let ((major, minor), (has_major, has_minor)) = (need.version, self.module.version);
-        let (old_target, old_version) = (!need.allows(self.target), need.version > self.module.version);
+        let (old_target, old_version) = (!need.allows(self.target), self.is_before(need));
         let found = self.module.target.first().map_or("", String::as_str);
         let words = need.target_words();
         let (message, help, rule) = match (old_target, old_version) {

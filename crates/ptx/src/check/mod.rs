@@ -27,14 +27,15 @@ mod variables;
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use debug::Places;
 use grammar::Head;
 use names::Names;
 
 use crate::ast::{
-    AddressBase, Block, Function, Instruction, Modifier, Module, Opcode, RegisterDecl, ScalarType, Span, Statement, Sym,
+    AddressBase, Block, Function, Instruction, Item, Modifier, Module, Opcode, RegisterDecl, ScalarType, Space, Span,
+    Statement, Sym,
 };
 use crate::diag::{Diagnostic, Rule};
 use crate::grammar::{Target, versions};
@@ -101,6 +102,7 @@ fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {
         heads: FxHashMap::default(),
         first_places: first_places(module),
         first_functions: FxHashMap::default(),
+        thread_places: thread_places(module),
         current: None,
         shared: 0,
         places: Places::new(module),
@@ -137,6 +139,16 @@ fn first_places(module: &Module) -> FxHashMap<Sym, u32> {
     places
 }
 
+/// Where the names of what each thread has for itself are declared at file level.
+fn thread_places(module: &Module) -> FxHashSet<u32> {
+    let names = module.items.iter().flat_map(|item| match item {
+        Item::Registers(declaration) => declaration.names.iter().map(|register| register.name).collect(),
+        Item::Variable(variable) if variable.space == Space::Local => variable.name.into_iter().collect(),
+        _ => Vec::new(),
+    });
+    names.map(|name| name.span.start).collect()
+}
+
 /// The state of a check.
 struct Checker<'m> {
     module: &'m Module,
@@ -149,6 +161,8 @@ struct Checker<'m> {
     first_places: FxHashMap<Sym, u32>,
     /// Of each name the first function that has been checked.
     first_functions: FxHashMap<Sym, &'m Function>,
+    /// Where names of `.reg` and `.local` at file level are declared.
+    thread_places: FxHashSet<u32>,
     /// The function whose body is checked.
     current: Option<&'m Function>,
     /// Bytes of its `.shared` variables so far.
@@ -230,7 +244,10 @@ impl<'m> Checker<'m> {
                 Statement::Registers(declaration) => self.register_type(declaration),
                 Statement::Variable(variable) => self.local_variable(variable),
                 Statement::Pragma(pragmas) => self.pragmas(pragmas, block.span, false),
-                Statement::Prototype(prototype) => self.prototype_directives(prototype),
+                Statement::Prototype(prototype) => {
+                    self.needs("`.callprototype`", "call_prototypes", prototype.label.span);
+                    self.prototype_directives(prototype);
+                }
                 Statement::Loc(loc) => self.location(loc),
                 Statement::CallTargets(list) => self.call_targets(list),
                 Statement::BranchTargets(list) => self.branch_targets(list),

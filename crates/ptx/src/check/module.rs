@@ -8,6 +8,8 @@ use crate::scope::Binding;
 
 /// Words of `.target` that are no architecture.
 const TARGET_OPTIONS: [&str; 4] = ["texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"];
+/// The last architecture that has no double-precision arithmetic.
+const LAST_WITHOUT_DOUBLES: u32 = 12;
 
 impl<'m> Checker<'m> {
     /// The header and what stands at file level.
@@ -18,10 +20,16 @@ impl<'m> Checker<'m> {
         for item in &self.module.items {
             match item {
                 Item::Variable(variable) => self.module_variable(variable),
+                Item::Registers(declaration) => {
+                    self.needs("`.reg` at file level", "thread_variables", declaration.span);
+                    self.register_type(declaration);
+                }
+                Item::DwarfLine(span) => self.needs("`@@DWARF`", "dwarf_lines", *span),
                 Item::Alias { name, aliasee } => self.alias(*name, *aliasee),
                 Item::Pragma(pragmas) => self.module_pragmas(pragmas),
                 Item::Loc(loc) => self.location(loc),
-                Item::Function(_) | Item::File(_) | Item::Section(_) => {}
+                Item::Section(section) => self.needs("`.section`", "section", section.span),
+                Item::Function(_) | Item::File(_) => {}
             }
         }
         self.constant_space();
@@ -36,6 +44,9 @@ impl<'m> Checker<'m> {
     /// Reports a directive or pragma that the version or target lacks.
     pub(super) fn needs(&mut self, feature: &str, name: &str, span: Span) {
         let Some(need) = grammar::directive(name) else { return };
+        if let Some(((major, minor), _)) = need.end.filter(|_| need.has_ended(self.module.version, self.target)) {
+            return self.declaration(span, format!("{feature} ended with PTX {major}.{minor}"), "");
+        }
         self.least_version = self.least_version.max(need.version);
         if let Some(diagnostic) = self.unmet_need(feature, need, span) {
             self.error(diagnostic);
@@ -63,10 +74,11 @@ impl<'m> Checker<'m> {
             return self.declaration(at, "the module has no `.target`", help);
         }
         for name in &self.module.target {
-            if name == "map_f64_to_f32" {
-                self.declaration(span, "`map_f64_to_f32` exists only for sm_10 to sm_12", "remove it");
-            }
             if TARGET_OPTIONS.contains(&name.as_str()) {
+                self.needs(&format!("`{name}`"), name, span);
+                if name == "map_f64_to_f32" && self.target.is_none_or(|target| target.number > LAST_WITHOUT_DOUBLES) {
+                    self.declaration(span, "`map_f64_to_f32` exists only for sm_10 to sm_12", "remove it");
+                }
                 continue;
             }
             let Some((_, since)) = grammar::targets().iter().find(|(known, _)| known.as_str() == name) else {
@@ -91,6 +103,9 @@ impl<'m> Checker<'m> {
     fn address_size(&mut self) {
         const LAST_32_BIT: Target = Target { number: 90, variant: crate::grammar::Variant::Plain };
         let explicit = self.module.header[2].end > 0;
+        if explicit {
+            self.needs("`.address_size`", "address_size", self.module.header[2]);
+        }
         if explicit && self.module.address_size == 32 && self.target.is_some_and(|target| target.has(LAST_32_BIT)) {
             self.declaration(self.module.header[2], "32-bit addresses end before sm_90", "write `.address_size 64`");
         }
@@ -138,6 +153,9 @@ impl<'m> Checker<'m> {
         let span = function.name.span;
         if function.is_entry {
             self.entry_header(function);
+        }
+        if function.linkage == Linkage::Weak {
+            self.needs("`.weak`", "weak", span);
         }
         if function.linkage == Linkage::Extern && function.body.is_some() {
             self.declaration(span, "an `.extern` function has no body", "remove `.extern`, or the body");
@@ -189,6 +207,12 @@ impl<'m> Checker<'m> {
             let help = "store the result in memory";
             self.declaration(ret.span, "a kernel cannot return a value", help);
         }
+        if let Some(first) = function.params.first() {
+            self.needs("a list of kernel parameters", "kernel_parameters", first.span);
+        }
+        if function.body.is_none() {
+            self.needs("a kernel without a body", "kernel_declaration", function.span);
+        }
         for param in function.params.iter().filter(|param| param.space != Space::Param) {
             let message = format!("a kernel parameter must be in `.param` space, not `.{}`", param.space);
             self.declaration(param.span, message, "");
@@ -225,10 +249,6 @@ impl<'m> Checker<'m> {
         }
         if values.contains(&0) {
             self.declaration(span, format!("`.{name}` must not be 0"), "");
-        }
-        if name == "maxnctapersm" && self.module.version >= (2, 1) {
-            let help = "write `.minnctapersm`";
-            self.declaration(span, "`.maxnctapersm` ended with PTX 2.0", help);
         }
         if name == "noreturn" && !function.rets.is_empty() {
             self.declaration(span, "a `.noreturn` function has no results", "remove the result or `.noreturn`");
@@ -303,6 +323,7 @@ impl<'m> Checker<'m> {
 
     /// Pragmas: what they need, and where they may stand.
     pub(super) fn pragmas(&mut self, pragmas: &[String], span: Span, of_module: bool) {
+        self.needs("`.pragma`", "pragma", span);
         for pragma in pragmas {
             let name = pragma.split_whitespace().next().unwrap_or("");
             let in_function = matches!(name, "enable_smem_spilling" | "used_bytes_mask" | "frequency");

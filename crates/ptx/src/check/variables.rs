@@ -29,23 +29,29 @@ impl<'m> Checker<'m> {
     pub(super) fn module_variable(&mut self, variable: &'m Variable) {
         let span = place(variable);
         match variable.space {
-            Space::Local => {
-                let help = "declare it inside the function that uses it";
-                return self.declaration(span, "a `.local` variable cannot stand at file level", help);
-            }
+            Space::Local => self.needs("a `.local` variable at file level", "thread_variables", span),
             Space::Param => {
                 return self.declaration(span, "a `.param` variable cannot stand at file level", "");
             }
-            Space::Tex => {
-                let help = "write `.global .texref`";
-                return self.declaration(span, "`.tex` variables ended with PTX 1.5", help);
-            }
+            Space::Tex => return self.texture_variable(variable),
             _ => {}
+        }
+        if variable.linkage == Linkage::Weak {
+            self.needs("`.weak`", "weak", span);
         }
         if variable.linkage == Linkage::Common && variable.space != Space::Global {
             self.declaration(span, "a `.common` variable must be in `.global` space", "");
         }
         self.variable(variable);
+    }
+
+    /// `.tex .u32 name;`, which `.global .texref` has taken the place of.
+    fn texture_variable(&mut self, variable: &'m Variable) {
+        let span = place(variable);
+        self.needs("`.tex` variables", "texture_variables", span);
+        if !matches!(variable.ty, ScalarType::U32 | ScalarType::U64) || !variable.dims.is_empty() {
+            self.declaration(span, "a `.tex` variable is one `.u32` or `.u64`", "");
+        }
     }
 
     /// A variable in a function.
@@ -54,11 +60,17 @@ impl<'m> Checker<'m> {
             let message = format!("`.{}` stands only at file level", variable.linkage.as_str());
             return self.declaration(place(variable), message, "move the declaration out of the function");
         }
+        if variable.space == Space::Tex {
+            return self.declaration(place(variable), "a texture is declared at file level", "");
+        }
+        if variable.space == Space::Param && (self.module.version >= (1, 4) || !self.in_kernel()) {
+            self.needs("a `.param` variable in a body", "call_parameters", place(variable));
+        }
         self.variable(variable);
         if let Some(init) = &variable.init {
             self.initial_value(variable, init);
         }
-        if variable.space == Space::Shared && self.current.is_some_and(|function| function.is_entry) {
+        if variable.space == Space::Shared && self.in_kernel() {
             self.shared = end_after(self.shared, variable);
             if self.shared > MOST_SHARED {
                 let message =
@@ -67,6 +79,11 @@ impl<'m> Checker<'m> {
                 self.declaration(place(variable), message, help);
             }
         }
+    }
+
+    /// True in the body of a kernel.
+    fn in_kernel(&self) -> bool {
+        self.current.is_some_and(|function| function.is_entry)
     }
 
     fn variable(&mut self, variable: &'m Variable) {
@@ -110,6 +127,9 @@ impl<'m> Checker<'m> {
             return self.declaration(span, message, help);
         }
         if ty.class() == TypeClass::Opaque {
+            if variable.dims.is_empty() {
+                self.needs(&format!("the type `.{ty}`"), "opaque_types", span);
+            }
             if variable.space != Space::Global && variable.space != Space::Param {
                 self.declaration(span, format!("a `.{ty}` variable must be in `.global` space"), "");
             }
@@ -149,6 +169,9 @@ impl<'m> Checker<'m> {
         for (at, param) in function.params.iter().chain(&function.rets).enumerate() {
             let span = place(param);
             if param.space == Space::Param {
+                if !function.is_entry {
+                    self.needs("a parameter in `.param` space", "call_parameters", span);
+                }
                 self.variable_type(param);
             } else {
                 self.type_needs(param.ty, span);
@@ -168,6 +191,9 @@ impl<'m> Checker<'m> {
                     false => "only the last parameter can be left open",
                 };
                 self.declaration(span, message, "write the number of elements in the brackets");
+            }
+            if param.ptr.is_some() {
+                self.needs("`.ptr`", "pointer_parameters", span);
             }
             if param.ptr.is_some() && !function.is_entry {
                 self.declaration(span, "`.ptr` is only for kernel parameters", "remove it");
@@ -272,6 +298,7 @@ impl<'m> Checker<'m> {
         (added, generic): (bool, bool),
     ) {
         let Some(binding) = self.resolve(name) else { return };
+        self.needs("an address as initial value", "initial_addresses", name.span);
         let pointed = match binding {
             Binding::Variable(pointed) => Some(pointed.space),
             _ => None,

@@ -6,6 +6,7 @@ use crate::ast::{
     ScalarType, Space, Span, TypeClass, Variable, VectorLen,
 };
 use crate::diag::Diagnostic;
+use crate::grammar;
 use crate::lexer::Token;
 
 /// The state space that a directive (with its dot) names, if variables may be
@@ -57,6 +58,9 @@ impl Parser<'_> {
         let start = self.span;
         let linkage = self.linkage();
         let space = self.space()?;
+        if space == Space::Const {
+            self.constant_bank()?;
+        }
         let specifiers = self.specifiers(start)?;
         loop {
             let mut variable = self.declarator(linkage, space, &specifiers, start)?;
@@ -118,6 +122,26 @@ impl Parser<'_> {
             }
             None => Err(self.unexpected("a state space")),
         }
+    }
+
+    /// Takes the number of a bank behind `.const`, if there is one: `.const[0]` is what `.const` is, and there are no
+    /// others where variables are.
+    pub(super) fn constant_bank(&mut self) -> Parse<()> {
+        let start = self.span;
+        if !self.eat(Token::LeftBracket) {
+            return Ok(());
+        }
+        let bank: u32 = self.integer("the number of a bank")?;
+        self.expect(Token::RightBracket)?;
+        let ended = grammar::directive("constant_banks").filter(|need| need.has_ended(self.version, None));
+        if let Some(((major, minor), _)) = ended.and_then(|need| need.end) {
+            let message = format!("`.const[{bank}]` ended with PTX {major}.{minor}");
+            self.error(Diagnostic::new(start, message).help("write `.const`"));
+        } else if bank > 0 {
+            let help = "write `.const`";
+            self.error(Diagnostic::new(start, format!("no variable is in the constant bank {bank}")).help(help));
+        }
+        Ok(())
     }
 
     /// Takes the parameter list `( … )`, if there is one.

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Failed, Parse, Parser};
-use crate::ast::{Modifier, Opcode, Span};
+use crate::ast::{Modifier, Opcode, Space, Span};
 use crate::diag::Diagnostic;
 use crate::lexer::Token;
 use crate::suggest::closest;
@@ -44,14 +44,14 @@ impl<'s> Parser<'s> {
         {
             let head = Head { opcode: *opcode, modifiers: SmallVec::from_slice(modifiers) };
             self.bump_by(text.len() - word.len());
-            return Ok(Some(self.with_modifiers(head)));
+            return self.with_modifiers(head).map(Some);
         }
         self.bump();
         if self.token == Token::Colon {
             return Ok(None);
         }
         let Some(opcode) = Opcode::from_name(word) else { return Err(self.unknown_opcode(word, at)) };
-        let head = self.with_modifiers(Head { opcode, modifiers: SmallVec::new() });
+        let head = self.with_modifiers(Head { opcode, modifiers: SmallVec::new() })?;
         // The tokens are those of the text, and would be wherever it stands: none of its characters is left over, and
         // what may follow it belongs to no token that starts in it.
         if self.since(at).range().len() == text.len() && self.heads.len() < MOST_HEADS {
@@ -68,14 +68,17 @@ impl<'s> Parser<'s> {
     }
 
     /// Takes the modifiers that follow, dots included.
-    fn with_modifiers(&mut self, mut head: Head) -> Head {
+    fn with_modifiers(&mut self, mut head: Head) -> Parse<Head> {
         while self.token == Token::Dot {
             let text = &self.slice()[1..];
             let modifier = Modifier::from_name(text).unwrap_or_else(|| Modifier::Other(self.intern_text(text)));
             head.modifiers.push(modifier);
             self.bump();
+            if modifier == Modifier::Space(Space::Const) {
+                self.constant_bank()?;
+            }
         }
-        head
+        Ok(head)
     }
 
     /// Reports a word that stands where an instruction should, and is none.

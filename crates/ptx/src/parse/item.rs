@@ -61,7 +61,7 @@ impl Header {
             version: (0, 0),
             has_version: false,
             target: Vec::new(),
-            address_size: 32,
+            address_size: 64,
             places: [Span::default(); 3],
             early: Vec::new(),
         }
@@ -102,6 +102,11 @@ impl<'s> Parser<'s> {
 
     /// Takes one file-level declaration or directive.
     fn item(&mut self, header: &mut Header, items: &mut Vec<Item>) -> Parse<()> {
+        if self.token == Token::DwarfLine {
+            items.push(Item::DwarfLine(self.span));
+            self.bump();
+            return Ok(());
+        }
         if self.token != Token::Dot {
             return Err(self.unexpected("a directive"));
         }
@@ -121,6 +126,7 @@ impl<'s> Parser<'s> {
             ".version" => {
                 header.has_version = true;
                 header.version = self.version()?;
+                self.version = header.version;
                 header.places[0] = self.since(start);
             }
             ".target" => {
@@ -158,7 +164,11 @@ impl<'s> Parser<'s> {
         if self.token != Token::Ident {
             return Err(self.unexpected("a target such as `sm_90`"));
         }
-        let word = self.slice().to_owned();
+        // As ptxas takes it: the virtual architecture that the target is.
+        let word = match self.slice().strip_prefix("compute_") {
+            Some(number) => format!("sm_{number}"),
+            None => self.slice().to_owned(),
+        };
         self.bump();
         Ok(word)
     }
@@ -186,9 +196,10 @@ impl<'s> Parser<'s> {
         let first_word = self.slice();
         match self.deciding_word() {
             ".entry" | ".func" => self.function(items),
-            ".reg" => {
-                let message = "`.reg` cannot stand at file level";
-                self.fail(Diagnostic::new(self.span, message).help("declare registers in the function that uses them"))
+            ".reg" if first_word == ".reg" => {
+                let declaration = self.registers()?;
+                items.push(Item::Registers(declaration));
+                Ok(())
             }
             word => {
                 if super::decl::is_linkage(first_word) && super::decl::is_linkage(word) {
@@ -264,12 +275,19 @@ impl<'s> Parser<'s> {
     /// Takes the directives between parameters and body, and where each is.
     pub(super) fn function_directives(&mut self) -> Parse<(Vec<FunctionDirective>, Vec<Span>)> {
         let (mut found, mut places) = (Vec::new(), Vec::new());
-        while self.token == Token::Dot {
+        while self.token == Token::Dot && !self.at_item() {
             let start = self.span;
             found.push(self.function_directive()?);
             places.push(self.since(start));
         }
         Ok((found, places))
+    }
+
+    /// True where an item of the file starts that cannot stand between the parameters of a function and its body.
+    fn at_item(&self) -> bool {
+        let word = self.slice();
+        let starts_declaration = super::decl::is_linkage(word) || super::decl::space(word).is_some();
+        starts_declaration || matches!(word, ".entry" | ".func" | ".file" | ".section" | ".alias")
     }
 
     fn function_directive(&mut self) -> Parse<FunctionDirective> {

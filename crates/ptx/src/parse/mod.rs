@@ -157,6 +157,8 @@ struct Parser<'s> {
     lost_declarations: bool,
     /// True once a comment has taken the rest of the text.
     cut_short: bool,
+    /// `.version`, once it has been read.
+    version: (u32, u32),
 }
 
 impl<'s> Parser<'s> {
@@ -183,6 +185,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             lost_declarations: false,
             cut_short: false,
+            version: (0, 0),
         };
         parser.bump();
         parser

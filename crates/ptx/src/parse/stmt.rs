@@ -196,12 +196,15 @@ impl Parser<'_> {
         Ok(words)
     }
 
-    /// Takes the body of `function`, or the `;` of a declaration.
+    /// Takes the body of `function`, or the end of a declaration: `;`, or the next item, as up to nvcc 4.1.
     pub(super) fn body(&mut self, function: &mut Function) -> Parse<()> {
         if self.token == Token::LeftBrace {
             let room = self.lines_of_body();
             function.body = Some(self.block_of(Vec::with_capacity(room))?);
-        } else if self.token == Token::End || !self.eat(Token::Semicolon) {
+            return Ok(());
+        }
+        let ends = matches!(self.token, Token::Dot | Token::End) && !function.is_entry && !self.cut_short;
+        if !ends && !self.eat(Token::Semicolon) {
             return Err(self.unexpected("`{` or `;`"));
         }
         Ok(())

@@ -59,7 +59,7 @@ impl Printer<'_> {
         self.text(";\n");
     }
 
-    fn registers(&mut self, declaration: &RegisterDecl) {
+    pub(super) fn registers(&mut self, declaration: &RegisterDecl) {
         self.text(".reg ");
         if let Some(vector) = declaration.vector {
             self.put(format_args!(".{vector} "));

@@ -26,12 +26,14 @@ impl Printer<'_> {
         match item {
             Item::Function(function) => return self.function(function),
             Item::Section(section) => return self.section(section),
+            Item::DwarfLine(_) => return,
             Item::File(file) => return self.file(file),
             Item::Loc(loc) => {
                 self.loc(loc);
                 return self.text("\n");
             }
             Item::Variable(variable) => self.variable(variable),
+            Item::Registers(declaration) => self.registers(declaration),
             Item::Pragma(words) => self.pragma(words),
             Item::Alias { name, aliasee } => {
                 self.text(".alias ");
