@@ -40,7 +40,8 @@ impl Seed {
     pub fn program(name: &str, text: &str) -> Result<Seed, String> {
         let module = oriole_ptx::load(text).map_err(|errors| errors[0].message.clone())?;
         let own = module.target.first().and_then(|name| oriole_codegen::target(name).ok());
-        let own = own.ok_or("its target is unknown")?;
+        // Targets before the first generation are compiled for that one.
+        let own = own.or_else(|| oriole_codegen::target(GENERATIONS.first()?).ok()).ok_or("its target is unknown")?;
         let newer =
             GENERATIONS.iter().filter_map(|name| oriole_codegen::target(name).ok()).filter(|newer| newer.sm > own.sm);
         let mut targets: Vec<Target> = vec![own];
