@@ -111,7 +111,7 @@ impl Operands {
     fn replace(&self, state: &State, map: &mut TensorMap) -> Result<(), String> {
         if self.is_moved {
             map.address = state.ur_wide(self.map + 2);
-            if map.address % u64::from(UNIT) != 0 {
+            if !map.address.is_multiple_of(u64::from(UNIT)) {
                 return Err(format!("a tensor at {:#x}, which is no multiple of {UNIT}", map.address));
             }
         }
