@@ -115,18 +115,28 @@ fn waits_are_not_seen_too_early_and_scoreboards_are_not_forgotten() {
 }
 
 #[test]
-fn products_of_a_block_read_their_uniform_registers_in_order() {
-    // As ptxas 13.0.88 has it in a flash attention of Triton for sm_100a: the first sets no scoreboard, the next does.
-    const FIRST: &str = "UTCHMMA gdesc[UR16], gdesc[UR58], tmem[UR46], tmem[UR52], idesc[UR53], UPT";
-    const NEXT: &str = "UTCHMMA gdesc[UR18], gdesc[UR4], tmem[UR46], tmem[UR54], idesc[UR55], UPT";
-    let kinds = |next: Line, wait| {
-        let lines = [(FIRST, "1"), next, ("NOP", "2"), ("UMOV UR16, 0x0", wait), EXIT];
+fn instructions_of_one_queue_read_their_uniform_registers_in_order() {
+    // As ptxas 13.0.88 has it in Triton's and CUTLASS's kernels for sm_100a: the first sets no scoreboard, the next does.
+    const PRODUCT: &str = "UTCHMMA gdesc[UR16], gdesc[UR58], tmem[UR46], tmem[UR52], idesc[UR53], UPT";
+    const LATER_PRODUCT: &str = "UTCHMMA gdesc[UR18], gdesc[UR4], tmem[UR46], tmem[UR54], idesc[UR55], UPT";
+    const COMMIT: &str = "UTCBAR [UR16], URZ";
+    const LOAD: &str = "UTMALDG.4D [UR24], [UR30], desc[UR22]";
+    const PREFETCH: &str = "UTMAPF.L2.4D [UR16], [UR30]";
+    const STORE: &str = "UTMASTG.5D [UR16], [UR4]";
+    const LATER_STORE: &str = "UTMASTG.5D [UR32], [UR4]";
+    let kinds = |first, next, wait| {
+        let lines = [(first, "1"), (next, "1:R2"), ("NOP", "2"), ("UMOV UR16, 0x0", wait), EXIT];
         let findings = report_on(Target::new(100), Arch::Sm100, &lines, None).findings;
         findings.iter().map(|finding| (finding.kind, finding.later.address)).collect::<Vec<_>>()
     };
-    assert_eq!(kinds((NEXT, "1:R2"), "1:B2"), []);
-    assert_eq!(kinds((NEXT, "1:R2"), "1"), [(Kind::WriteAfterRead, 0x30)]);
-    assert_eq!(kinds(("UTCBAR [UR6], URZ", "1:R2"), "1:B2"), [(Kind::WriteAfterRead, 0x30)]);
+    const LOST: [(Kind, u64); 1] = [(Kind::WriteAfterRead, 0x30)];
+    for (first, next) in [(PRODUCT, LATER_PRODUCT), (COMMIT, LATER_PRODUCT), (PREFETCH, LOAD), (STORE, LATER_STORE)] {
+        assert_eq!(kinds(first, next, "1:B2"), [], "{first}, {next}");
+        assert_eq!(kinds(first, next, "1"), LOST, "{first}, {next}: nothing waits");
+    }
+    for (first, other) in [(PRODUCT, LOAD), (PREFETCH, LATER_PRODUCT), (STORE, LOAD), (PRODUCT, LATER_STORE)] {
+        assert_eq!(kinds(first, other, "1:B2"), LOST, "{first}, {other}: two queues");
+    }
 }
 
 #[test]

@@ -289,7 +289,7 @@ pub fn orders(inst: &Inst, arch: Arch) -> [Option<Order>; 2] {
 /// else's (docs/isa/latency.md, Orders).
 fn source_order(inst: &Inst, arch: Arch) -> Option<Order> {
     match inst.opcode.info().pipe {
-        _ if inst.opcode == Opcode::UTMACMDFLUSH => Some(Order::CopySources),
+        _ if matches!(inst.opcode, Opcode::UTMACMDFLUSH | Opcode::UTMASTG) => Some(Order::CopySources),
         Pipe::Memory if inst.opcode != Opcode::LDC && !latency::holds_uniform(inst) => Some(Order::MemorySources),
         _ => latency::queue(inst, arch).map(Order::Sources),
     }

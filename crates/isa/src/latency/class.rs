@@ -42,9 +42,9 @@ pub enum Queue {
     TensorMemory,
     /// B2R.
     BarrierResult,
-    /// UTCHMMA and the like, UTCCP.
+    /// UTCHMMA and the like, UTCCP, UTCBAR.
     TensorProduct,
-    /// UTMALDG.
+    /// UTMALDG, UTMAPF.
     TensorLoad,
     /// SYNCS.EXCH.
     BarrierExchange,
