@@ -42,15 +42,20 @@ fn splat(written: &mut Written<'_>, name: &str, element: &str, value: &str, lane
     ));
 }
 
-/// `%active`: the lanes of the mask that come before the length; both are the last arguments.
-fn active(written: &mut Written<'_>) -> Option<u32> {
-    let (mask, length) = (written.count().checked_sub(2)?, written.count() - 1);
+/// `%active`: the lanes of the mask, an argument like the length, that come before the length; how many lanes there are.
+fn active_of(written: &mut Written<'_>, mask: usize, length: usize) -> Option<u32> {
     let (_, lanes) = written.vector(written.arg_type(mask)?)?;
     splat(written, "length", "i32", &format!("%{length}"), lanes);
     let all = numbers("i32", lanes);
     written.line(format!("%within = icmp ult <{lanes} x i32> {all}, %length"));
     written.line(format!("%active = and <{lanes} x i1> %{mask}, %within"));
     Some(lanes)
+}
+
+/// The same where mask and length are the last arguments, as of all but `select` and `merge`.
+fn active(written: &mut Written<'_>) -> Option<u32> {
+    let mask = written.count().checked_sub(2)?;
+    active_of(written, mask, mask + 1)
 }
 
 /// Lane `i` counts if `base + i`, without bounds, is below the limit.
@@ -70,15 +75,9 @@ fn active_lane_mask(mut written: Written<'_>, ty: TypeId) -> Option<Request> {
 /// `select` gives poison behind the length, `merge` the second value.
 fn choice(mut written: Written<'_>, stem: &str) -> Option<Request> {
     let ty = written.arg_text(1)?;
-    let (_, lanes) = written.vector(written.arg_type(0)?)?;
-    let condition = if stem == "merge" {
-        splat(&mut written, "length", "i32", "%3", lanes);
-        let all = numbers("i32", lanes);
-        written.line(format!("%within = icmp ult <{lanes} x i32> {all}, %length"));
-        written.line(format!("%active = and <{lanes} x i1> %0, %within"));
-        "%active"
-    } else {
-        "%0"
+    let (lanes, condition) = match stem {
+        "merge" => (active_of(&mut written, 0, 3)?, "%active"),
+        _ => (written.vector(written.arg_type(0)?)?.1, "%0"),
     };
     written.line(format!("%r = select <{lanes} x i1> {condition}, {ty} %1, {ty} %2"));
     written.line(format!("ret {ty} %r"));

@@ -70,12 +70,24 @@ fn check_lanes(element: &str, declarations: &str, body: &str, input: &[[u32; 8]]
     }
 }
 
+/// What the host computes for two elements.
+type Host = fn(u32, u32) -> u32;
+
+/// `llvm.vp.NAME` of two vectors of integers, for each name.
+fn check_integers(operations: &[(&str, Host)], input: &[[u32; 2 * LANES]]) {
+    for (name, host) in operations {
+        let function = format!("@llvm.vp.{name}.v4i32");
+        let declare = format!("declare <4 x i32> {function}(<4 x i32>, <4 x i32>, <4 x i1>, i32)\n");
+        let body = format!("  %r = call <4 x i32> {function}(<4 x i32> %a, <4 x i32> %b, <4 x i1> %m, i32 %n)\n");
+        check_lanes("i32", &declare, &body, input, host);
+    }
+}
+
 #[test]
 fn operations_on_the_lanes_that_count() {
     let mut rng = fastrand::Rng::with_seed(640);
     // Zeros are among them: in lanes that do not count nothing may be divided by them.
     let input = operands(&mut rng, |rng| if rng.u8(..4) == 0 { 0 } else { rng.u32(..) >> rng.u32(..32) });
-    type Host = fn(u32, u32) -> u32;
     let operations: [(&str, Host); 11] = [
         ("add", u32::wrapping_add),
         ("sub", u32::wrapping_sub),
@@ -89,12 +101,7 @@ fn operations_on_the_lanes_that_count() {
         ("smin", |a, b| (a as i32).min(b as i32) as u32),
         ("uadd.sat", u32::saturating_add),
     ];
-    for (name, host) in operations {
-        let function = format!("@llvm.vp.{name}.v4i32");
-        let declare = format!("declare <4 x i32> {function}(<4 x i32>, <4 x i32>, <4 x i1>, i32)\n");
-        let body = format!("  %r = call <4 x i32> {function}(<4 x i32> %a, <4 x i32> %b, <4 x i1> %m, i32 %n)\n");
-        check_lanes("i32", &declare, &body, &input, host);
-    }
+    check_integers(&operations, &input);
 }
 
 #[test]
@@ -107,19 +114,13 @@ fn quotients_of_the_lanes_that_count() {
             *divisor = if counts(thread, lane) { (*divisor).clamp(1, u32::MAX - 1) } else { 0 };
         }
     }
-    type Host = fn(u32, u32) -> u32;
     let operations: [(&str, Host); 4] = [
         ("udiv", |a, b| a / b),
         ("urem", |a, b| a % b),
         ("sdiv", |a, b| (a as i32 / b as i32) as u32),
         ("srem", |a, b| (a as i32 % b as i32) as u32),
     ];
-    for (name, host) in operations {
-        let function = format!("@llvm.vp.{name}.v4i32");
-        let declare = format!("declare <4 x i32> {function}(<4 x i32>, <4 x i32>, <4 x i1>, i32)\n");
-        let body = format!("  %r = call <4 x i32> {function}(<4 x i32> %a, <4 x i32> %b, <4 x i1> %m, i32 %n)\n");
-        check_lanes("i32", &declare, &body, &input, host);
-    }
+    check_integers(&operations, &input);
 }
 
 #[test]
@@ -161,7 +162,6 @@ declare <4 x i32> @llvm.vp.abs.v4i32(<4 x i32>, i1, <4 x i1>, i32)
 fn reductions_of_the_lanes_that_count() {
     let mut rng = fastrand::Rng::with_seed(643);
     let input = operands(&mut rng, |rng| rng.u32(..) >> rng.u32(..32));
-    type Host = fn(u32, u32) -> u32;
     let operations: [(&str, Host); 9] = [
         ("add", u32::wrapping_add),
         ("mul", u32::wrapping_mul),
