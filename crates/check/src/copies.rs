@@ -9,7 +9,7 @@ use crate::finding::{Finding, Kind};
 use crate::graph::{BlockId, End};
 use crate::program::{Line, LineId};
 use oriole_isa::access::Wait;
-use oriole_isa::{COPIES, Guard, Opcode};
+use oriole_isa::{COPIES, Guard, Opcode, TensorCopy};
 use std::collections::BTreeSet;
 
 /// More groups than this are not counted.
@@ -22,17 +22,10 @@ const NO_SCOREBOARD: u8 = 7;
 /// What has to find the fences before it done: asynchronous copies, and what tells other threads that they may start some. So it is in ptxas's
 /// code: of 1,150 fences 1,144 have a scoreboard and are waited for before these, and six have another one behind that is. ptxas 13.5 forgets
 /// three of 1,155, on the way back of a loop. Loads and stores pass a fence.
-const AFTER_FENCES: [Opcode; 9] = [
-    Opcode::UBLKCP,
-    Opcode::UBLKRED,
-    Opcode::UTMALDG,
-    Opcode::UTMASTG,
-    Opcode::UTMAREDG,
-    Opcode::SYNCS,
-    Opcode::SYNCSU,
-    Opcode::BAR,
-    Opcode::UCGABAR_ARV,
-];
+fn needs_fences(opcode: Opcode) -> bool {
+    let tells = matches!(opcode, Opcode::SYNCS | Opcode::SYNCSU | Opcode::BAR | Opcode::UCGABAR_ARV);
+    tells || opcode.copies_from_shared() || opcode.tensor_copy() == Some(TensorCopy::Load)
+}
 
 /// What may be so at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +95,7 @@ pub(crate) fn check(checked: &Checked<'_>, roots: &[BlockId], kernels: &BTreeSet
                 let reason = lapse(wait, facts, || shows_block(checked, at, block.end));
                 findings.extend(reason.map(|reason| checked.single(Kind::ControlWord, at, Vec::new(), reason)));
             }
-            if facts.fences_before(line) != 0 && AFTER_FENCES.contains(&line.inst.opcode) {
+            if facts.fences_before(line) != 0 && needs_fences(line.inst.opcode) {
                 let reason = "the fence of the asynchronous proxy before it is not waited for".to_owned();
                 findings.push(checked.single(Kind::ControlWord, at, Vec::new(), reason));
             }

@@ -297,15 +297,7 @@ fn source_order(inst: &Inst, arch: Arch) -> Option<Order> {
 
 /// The order that says when the sources have been read: its own, but for copies out of shared memory that of the ends of their groups.
 fn read_order(inst: &Inst, sources: Option<Order>) -> Option<Order> {
-    match inst.opcode {
-        Opcode::UBLKCP
-        | Opcode::UBLKRED
-        | Opcode::UTMASTG
-        | Opcode::UTMASTG_RESHAPED
-        | Opcode::UTMAREDG
-        | Opcode::UTMAREDG_RESHAPED => Some(Order::CopySources),
-        _ => sources,
-    }
+    if inst.opcode.copies_from_shared() { Some(Order::CopySources) } else { sources }
 }
 
 /// ptxas takes what a store reads for read when the block has met: for sm_75 of all memory (248 cases in its code of 160 modules), for sm_80 of

@@ -40,7 +40,8 @@ pub use field::{Field, FieldId, FieldType, FieldValue, Setting};
 pub use inst::{Guard, Inst};
 pub use mods::Mods;
 pub use opcode::{
-    Effects, Family, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Pipe, Role, Width, WidthRule, WidthStep,
+    Effects, Family, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Pipe, Role, TensorCopy, Width, WidthRule,
+    WidthStep,
 };
 pub use operand::{Operand, OperandFlags, RegFile, Value};
 pub use slip::{COPIES, Slip};

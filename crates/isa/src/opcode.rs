@@ -269,6 +269,19 @@ pub struct OpcodeInfo {
     fields: &'static [(FieldId, u8)],
 }
 
+/// What an instruction does with a box of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorCopy {
+    /// Copies it from global to shared memory.
+    Load,
+    /// Copies it from shared to global memory.
+    Store,
+    /// Combines it in global memory with what is in shared memory.
+    Reduce,
+    /// Brings it into the second-level cache.
+    Prefetch,
+}
+
 impl Opcode {
     /// Everything that the spec says of it.
     #[inline]
@@ -280,6 +293,25 @@ impl Opcode {
     #[inline]
     pub fn is_warpgroup_product(self) -> bool {
         self.info().latency == LatencyClass::Gmma
+    }
+
+    /// What it does with a box of a tensor, if that is what it copies: with or without the tensor's shape in operands.
+    #[inline]
+    pub fn tensor_copy(self) -> Option<TensorCopy> {
+        Some(match self {
+            Opcode::UTMALDG | Opcode::UTMALDG_RESHAPED => TensorCopy::Load,
+            Opcode::UTMASTG | Opcode::UTMASTG_RESHAPED => TensorCopy::Store,
+            Opcode::UTMAREDG | Opcode::UTMAREDG_RESHAPED => TensorCopy::Reduce,
+            Opcode::UTMAPF | Opcode::UTMAPF_RESHAPED => TensorCopy::Prefetch,
+            _ => return None,
+        })
+    }
+
+    /// It reads shared memory by the asynchronous proxy, on its own way to memory: copies in bulk out of it.
+    #[inline]
+    pub fn copies_from_shared(self) -> bool {
+        let copies_box = matches!(self.tensor_copy(), Some(TensorCopy::Store | TensorCopy::Reduce));
+        copies_box || matches!(self, Opcode::UBLKCP | Opcode::UBLKRED)
     }
 
     /// Its operands, the same on every target.

@@ -227,6 +227,20 @@ fn fences_of_the_asynchronous_proxy_are_waited_for() {
     }
 }
 
+/// Whatever copies out of shared memory finds the fences done, a box whose shape is in operands too.
+#[test]
+fn copies_out_of_shared_memory_wait_for_fences() {
+    const RESHAPED: &str = "UTMASTG.2D.TENSOR_GADDR.TENSOR_STRIDE_SIZE_MAX256 [UR8], [UR12], UR4";
+    for copy in ["UTMASTG.2D [UR8], [UR4]", RESHAPED] {
+        let findings = |control| {
+            let lines = [("FENCE.VIEW.ASYNC.S", "2:W1"), ("LDS R4, [RZ]", "2:W3"), (copy, control), EXIT];
+            findings(&cubin(Arch::Sm107, 107, &lines))
+        };
+        assert!(!findings("5:B1").iter().any(|text| text.contains("fence of the async")), "{copy}");
+        assert!(findings("5").iter().any(|text| text.contains("fence of the async")), "{copy}");
+    }
+}
+
 #[test]
 fn control_flow_waits_by_itself() {
     let alone = |line| vec![line, EXIT];

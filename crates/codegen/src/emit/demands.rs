@@ -65,18 +65,6 @@ static ROWS: &[Row] = &[
     Row { class: 4, when: |_| true, opcodes: &[O::HGMMA, O::QGMMA, O::IGMMA, O::BGMMA, O::BMMA] },
 ];
 
-/// Instructions that copy boxes of tensors.
-const TENSOR_COPIES: [Opcode; 8] = [
-    O::UTMALDG,
-    O::UTMALDG_RESHAPED,
-    O::UTMASTG,
-    O::UTMASTG_RESHAPED,
-    O::UTMAREDG,
-    O::UTMAREDG_RESHAPED,
-    O::UTMAPF,
-    O::UTMAPF_RESHAPED,
-];
-
 /// What the instructions at these offsets ask.
 pub(super) fn demands(code: &Code<'_>, opcodes: &[(u32, Opcode)]) -> Demands {
     let mut demands = Demands::default();
@@ -85,7 +73,7 @@ pub(super) fn demands(code: &Code<'_>, opcodes: &[(u32, Opcode)]) -> Demands {
     }
     for &(offset, opcode) in opcodes {
         demands.integer_tensor_products |= opcode == O::UTCIMMA;
-        if TENSOR_COPIES.contains(&opcode) {
+        if opcode.tensor_copy().is_some() {
             demands.tensor_maps |= Demands::TENSOR_COPIES;
         }
         let rows = || ROWS.iter().filter(|row| row.opcodes.contains(&opcode));

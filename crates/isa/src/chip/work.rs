@@ -1,7 +1,7 @@
 //! Which unit an instruction occupies, and for how long.
 
 use super::description::{Chip, Unit};
-use crate::{Family, Field, FieldType, HmmaType, Inst, MmaAcc, MmaInt, Opcode, Pipe};
+use crate::{Family, Field, FieldType, HmmaType, Inst, MmaAcc, MmaInt, Opcode, Pipe, TensorCopy};
 
 /// What an instruction takes of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +53,8 @@ impl Chip {
         let latencies = &self.latencies;
         match (inst.opcode, inst.opcode.info().pipe) {
             (Opcode::LDG | Opcode::LD | Opcode::LDL | Opcode::ATOM | Opcode::ATOMG, _) => latencies.l1,
-            (Opcode::LDGSTS | Opcode::UBLKCP | Opcode::UTMALDG | Opcode::UTMALDG_RESHAPED, _) => {
-                latencies.copy_to_shared
-            }
+            (Opcode::LDGSTS | Opcode::UBLKCP, _) => latencies.copy_to_shared,
+            (opcode, _) if opcode.tensor_copy() == Some(TensorCopy::Load) => latencies.copy_to_shared,
             (Opcode::ATOMS, _) => latencies.atomic_shared,
             (Opcode::LDC | Opcode::LDCU, _) => latencies.constant,
             (Opcode::SHFL | Opcode::MATCH | Opcode::MOVM | Opcode::REDUX, _) => latencies.shuffle,

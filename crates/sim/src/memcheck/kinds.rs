@@ -4,7 +4,7 @@ use super::phases::Place;
 use crate::access::in_cluster;
 use crate::operand::operand;
 use oriole_device::Space;
-use oriole_isa::{Field, Inst, Mem, Opcode, Role, Value};
+use oriole_isa::{Field, Inst, Mem, Opcode, Role, TensorCopy, Value};
 
 /// Groups of copies that `DEPBAR` leaves outstanding.
 pub(super) fn outstanding(inst: &Inst) -> usize {
@@ -26,30 +26,14 @@ pub(super) fn mbarrier_at(address: u64, own: usize) -> Place {
 
 /// Copies that an mbarrier counts.
 pub(super) fn is_bulk(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::UBLKCP
-            | Opcode::UBLKRED
-            | Opcode::UTMALDG
-            | Opcode::UTMALDG_RESHAPED
-            | Opcode::UGETNEXTWORKID
-            | Opcode::STAS
-            | Opcode::REDAS
-    )
+    let copies =
+        matches!(opcode, Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UGETNEXTWORKID | Opcode::STAS | Opcode::REDAS);
+    copies || opcode.tensor_copy() == Some(TensorCopy::Load)
 }
 
 /// Reads of shared memory that a fence has to order behind the writes of threads.
 pub(super) fn reads_by_async_proxy(opcode: Opcode) -> bool {
-    let copies = matches!(
-        opcode,
-        Opcode::UBLKCP
-            | Opcode::UBLKRED
-            | Opcode::UTMASTG
-            | Opcode::UTMASTG_RESHAPED
-            | Opcode::UTMAREDG
-            | Opcode::UTMAREDG_RESHAPED
-    );
-    copies || opcode.is_warpgroup_product()
+    opcode.copies_from_shared() || opcode.is_warpgroup_product()
 }
 
 /// A load or a store that other threads may do at the same time: `volatile`, relaxed and stronger ones. Shared memory has none.

@@ -6,8 +6,8 @@ use crate::timing::lines::{code_line, constant_address, constant_part};
 use crate::timing::trace::{BlockTrace, has_request};
 use oriole_isa::chip::{Chip, Unit};
 use oriole_isa::{
-    Arch, Control, Field, Gsb, Inst, Mem, Opcode, OperandFlags, Pipe, RegFile, Role, Unscheduled, Value, Warpgroup,
-    latency,
+    Arch, Control, Field, Gsb, Inst, Mem, Opcode, OperandFlags, Pipe, RegFile, Role, TensorCopy, Unscheduled, Value,
+    Warpgroup, latency,
 };
 
 /// What an instruction does to time beyond occupying its unit.
@@ -233,7 +233,7 @@ fn has_result(inst: &Inst) -> bool {
 
 /// Loads that are strong at device scope or beyond see the second-level cache, as copies in bulk do.
 fn bypasses_l1(inst: &Inst) -> bool {
-    let is_bulk = matches!(inst.opcode, Opcode::UBLKCP | Opcode::UTMALDG | Opcode::UTMALDG_RESHAPED);
+    let is_bulk = inst.opcode == Opcode::UBLKCP || inst.opcode.tensor_copy() == Some(TensorCopy::Load);
     is_bulk || matches!(inst.get(Field::MEM), Mem::STRONG_GPU | Mem::MMIO_GPU | Mem::STRONG_SYS | Mem::MMIO_SYS)
 }
 

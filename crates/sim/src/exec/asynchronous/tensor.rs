@@ -17,18 +17,18 @@ use crate::space::{Named, Place, Words};
 use crate::state::State;
 use oriole_device::tensor_map::{BYTES, Element, Fill, MAX_RANK, Shape, TensorMap};
 use oriole_device::{Access, FaultKind};
-use oriole_isa::{AtomType, Field, Im2col, Inst, Opcode, Role, TensorDim};
+use oriole_isa::{AtomType, Field, Im2col, Inst, Opcode, Role, TensorCopy, TensorDim};
 
 /// Bytes of shared memory that stay together when it is swizzled.
 const UNIT: u32 = 16;
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    Ok(Some(match inst.opcode {
-        Opcode::UTMALDG | Opcode::UTMALDG_RESHAPED => load(inst)?,
-        Opcode::UTMASTG | Opcode::UTMASTG_RESHAPED => store(inst)?,
-        Opcode::UTMAREDG | Opcode::UTMAREDG_RESHAPED => reduce(inst)?,
-        _ => return Ok(None),
+    Ok(Some(match inst.opcode.tensor_copy() {
+        Some(TensorCopy::Load) => load(inst)?,
+        Some(TensorCopy::Store) => store(inst)?,
+        Some(TensorCopy::Reduce) => reduce(inst)?,
+        Some(TensorCopy::Prefetch) | None => return Ok(None),
     }))
 }
 
@@ -95,7 +95,7 @@ impl Operands {
             TensorDim::D4 => 4,
             _ => 5,
         };
-        let before = if matches!(inst.opcode, Opcode::UTMALDG | Opcode::UTMALDG_RESHAPED) { 2 } else { 1 };
+        let before = if inst.opcode.tensor_copy() == Some(TensorCopy::Load) { 2 } else { 1 };
         let (map, first) = (uniform_register(inst, Role::Src)?, uniform_register(inst, Role::Dst)?);
         let is_reshaped = RESHAPED.contains(&inst.opcode);
         let strides = match is_reshaped {
