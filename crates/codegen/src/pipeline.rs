@@ -25,6 +25,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+/// From this level on functions stand in place of their calls: below it a program's calls are its own.
+const INLINING_LEVEL: u8 = 2;
+
 /// Control flow of one function.
 #[derive(Clone, Debug)]
 pub struct FlowGraph {
@@ -145,6 +148,7 @@ fn compile_tree(
         arch,
         relocatable: options.relocatable,
         keeps_jumps: settings.level == 0,
+        inlines: settings.level >= INLINING_LEVEL && knobs.is_set("inline"),
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
         source: ptx.map(|ptx| (options.file_name.as_str(), ptx)),
     };

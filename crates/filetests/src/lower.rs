@@ -19,6 +19,7 @@ pub(crate) fn run(header: &Header, input: &str) -> Result<String, String> {
         entries: None,
         relocatable: false,
         keeps_jumps: false,
+        inlines: false,
         source: None,
     };
     let lowered = oriole_lower::lower(&tree, &options).map_err(said)?;

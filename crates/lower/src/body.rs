@@ -4,7 +4,9 @@ use crate::abi::Convention;
 use crate::chapters::stack::moves_stack;
 use crate::error::{LowerError, Lowered, unsupported};
 use crate::function::scope::{Binding, ParamVar};
-use crate::function::{FnLower, bindings, descriptor, destinations, finish, frame, param_words, params, sources};
+use crate::function::{
+    FnLower, bindings, descriptor, destinations, finish, frame, inlined, param_words, params, sources,
+};
 use crate::module::context::ModuleCx;
 use crate::{abi, dispatch};
 use oriole_checkpoint::checkpoint;
@@ -14,15 +16,16 @@ use oriole_ptx::ast::{
 };
 use oriole_ptx::mentions;
 
-/// Lowers one function. `ast` is the module that it stands in: the user's or one of the library's.
+/// Lowers one function. `ast` is the module that it stands in, the user's or one of the library's, with its number in the plan of
+/// the user's.
 pub(crate) fn lower_function<'a>(
     module: &mut ModuleCx<'a>,
-    ast: &'a ast::Module,
+    (ast, number): (&'a ast::Module, Option<usize>),
     function: &'a ast::Function,
     kind: FunctionKind,
     shared_bytes: u32,
 ) -> Result<Function, Vec<LowerError>> {
-    let mut cx = FnLower::new(module, ast, function, kind);
+    let mut cx = FnLower::new(module, (ast, number), function, kind);
     cx.func.attributes_mut().shared_bytes = shared_bytes;
     let errors = lower_body(&mut cx, function);
     let lowered = cx.finish();
@@ -60,7 +63,7 @@ fn begin<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast::Function) -> Lowered {
             calls.extend(instruction.call());
             moves |= moves_stack(instruction);
         });
-        let outgoing_bytes = frame::outgoing_area(cx, body, &calls)?;
+        let outgoing_bytes = inlined::outgoing_area(cx, body, &calls)?;
         cx.func.frame_mut().local_bytes = outgoing_bytes;
         cx.func.frame_mut().align = 16;
         cx.func.frame_mut().dynamic = moves;
@@ -78,7 +81,7 @@ fn begin<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast::Function) -> Lowered {
 }
 
 /// Lowers the statements of a scope; errors are gathered and the rest goes on.
-fn lower_block<'a>(cx: &mut FnLower<'_, 'a>, block: &'a ast::Block, errors: &mut Vec<LowerError>) {
+pub(crate) fn lower_block<'a>(cx: &mut FnLower<'_, 'a>, block: &'a ast::Block, errors: &mut Vec<LowerError>) {
     cx.scopes.enter();
     // Most statements are one instruction.
     cx.func.edit().expect(block.statements.len());

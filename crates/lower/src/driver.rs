@@ -33,15 +33,20 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
 /// Lowers every wanted function and the library functions that they need.
 fn lower_functions(cx: &mut ModuleCx<'_>) -> Vec<LowerError> {
     let mut errors = Vec::new();
-    for index in cx.plan.wanted.clone() {
-        cx.function_symbol(index);
+    let mut wanted = cx.plan.wanted.clone();
+    for &index in &wanted {
+        if cx.inlining.is_always_called(index) {
+            cx.function_symbol(index);
+        }
     }
-    for index in cx.plan.wanted.clone() {
+    // One that may stand in place of its calls is lowered once a call of it has been left.
+    while let Some(at) = wanted.iter().position(|index| cx.function_symbols.contains_key(index)) {
+        let index = wanted.remove(at);
         let function = cx.plan.functions[index];
         let kind = if function.is_entry { FunctionKind::Entry } else { FunctionKind::Device };
         let shared = cx.plan.shared_bytes.get(&index).copied().unwrap_or(0);
         let shared = if cx.relocatable { 0 } else { shared };
-        match lower_function(cx, cx.ast, function, kind, shared) {
+        match lower_function(cx, (cx.ast, Some(index)), function, kind, shared) {
             Ok(lowered) => define(cx, cx.function_symbols[&index], lowered),
             Err(found) => errors.extend(found),
         }
@@ -49,7 +54,7 @@ fn lower_functions(cx: &mut ModuleCx<'_>) -> Vec<LowerError> {
     let mut done = 0;
     while done < cx.library.len() {
         let (routine, symbol) = cx.library[done];
-        match lower_function(cx, routine.module, routine.function, FunctionKind::Internal, 0) {
+        match lower_function(cx, (routine.module, None), routine.function, FunctionKind::Internal, 0) {
             Ok(lowered) => define(cx, symbol, lowered),
             Err(found) => errors.extend(found),
         }

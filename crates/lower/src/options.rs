@@ -14,6 +14,8 @@ pub struct Options<'a> {
     pub relocatable: bool,
     /// A jump of the program is an instruction, wherever it leads: a debugger stops on it.
     pub keeps_jumps: bool,
+    /// Small functions, and those with one call, stand in place of their calls.
+    pub inlines: bool,
     /// Name and text of the PTX file, for the source line of every instruction.
     pub source: Option<(&'a str, &'a str)>,
 }

@@ -19,6 +19,7 @@ fn lower_module(text: &str, arch: Arch) -> Module {
         entries: None,
         relocatable: false,
         keeps_jumps: false,
+        inlines: false,
         source: Some(("test.ptx", text)),
     };
     let module = oriole_lower::lower(&ast, &options).unwrap_or_else(|errors| panic!("{errors:?}"));
@@ -217,6 +218,7 @@ fn errors(text: &str, arch: Arch) -> Vec<oriole_ptx::diag::Diagnostic> {
         entries: None,
         relocatable: false,
         keeps_jumps: false,
+        inlines: false,
         source: Some(("test.ptx", text)),
     };
     oriole_lower::lower(&ast, &options).expect_err("it does not lower")
@@ -257,6 +259,7 @@ fn a_wanted_kernel_that_is_missing_lists_the_others() {
         entries: Some(&entries),
         relocatable: false,
         keeps_jumps: false,
+        inlines: false,
         source: None,
     };
     let found = oriole_lower::lower(&ast, &options).expect_err("there is no such kernel");

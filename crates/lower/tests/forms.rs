@@ -41,6 +41,7 @@ fn lower(text: &str, arch: Arch) -> Result<(), String> {
         entries: None,
         relocatable: false,
         keeps_jumps: false,
+        inlines: false,
         source: Some(("form.ptx", text)),
     };
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| errors[0].message.clone())?;

@@ -29,6 +29,7 @@ fn lower(path: &Path, entry: &str, arch: Arch) -> Result<usize, String> {
         entries: Some(&entries),
         relocatable: false,
         keeps_jumps: false,
+        inlines: false,
         source: Some((&name, &text)),
     };
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| render(&errors))?;

@@ -118,6 +118,12 @@ pub const KNOBS: &[Knob] = &[
         meaning: "GeneralOptimize bundles optimise at all, and words of the frame go to registers (slot 32)",
     },
     Knob {
+        name: "inline",
+        published: None,
+        default: Bool(true),
+        meaning: "from -O2 on the code of small functions, and of those that a kernel calls once, stands in place of the call",
+    },
+    Knob {
         name: "general-rounds",
         published: None,
         default: Int(4),

@@ -128,7 +128,7 @@ pub const SLOTS: &[Slot] = &[
     stage(45, "MidExpansion", LOWERED),
     none(134, "AdvancedPhaseAfterMidExpansion", HOOK),
     none(46, "GeneralOptimizeMid2", SETTLED),
-    none(47, "AdvancedPhaseEarlyEnforceArgs", HOOK),
+    pass(47, "AdvancedPhaseEarlyEnforceArgs", "arguments on which all calls agree are constants, known addresses are called directly, behind slot 29: docs/opt.md, Calls"),
     stage(48, "EnforceArgumentRestrictions", LOWERED),
     pass(49, "GvnCse", "what was computed before is not computed again, what memory is known to hold not loaded: docs/opt.md, Memory"),
     none(50, "OriReassociateAndCommon", SUMS),

@@ -84,6 +84,7 @@ fn passes_stand_in_their_slots() {
     }
     // Uniform registers need the barriers of slot 99: docs/uniform.md.
     // Unrolling needs the counters that slot 29 finds: docs/opt.md.
+    // Arguments are constants behind slot 29, and what they decide is folded by slot 37: docs/opt.md, Calls.
     // Constants are told by definitions, up to slot 73: docs/opt.md, Constants of 64 bits.
     // Equal conditions are one value behind slot 49: docs/opt.md, Conditions under conditions.
     // Counters are those of the loops that unrolling and predication leave: docs/opt.md, Counters.
@@ -91,6 +92,7 @@ fn passes_stand_in_their_slots() {
     // Loops with loads under guards are of one block behind slot 63: docs/opt.md, Pipelining.
     // Slot 69 puts things where they are needed, and then they go ahead of side exits: docs/opt.md, Side exits.
     let elsewhere = [
+        "AdvancedPhaseEarlyEnforceArgs",
         "DoTexMovement",
         "ConvertToUniformReg",
         "OriLoopUnrolling",

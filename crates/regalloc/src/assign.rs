@@ -2,10 +2,11 @@
 
 use crate::fatpoint::{FatPoint, count, usable};
 use crate::graph::{Graph, PhysicalSet};
-use crate::in_turn::{Place, in_turn};
+use crate::in_turn::{Place, in_turn, most_written_in_a_block};
 use crate::node::Node;
 use crate::order::colouring_order;
 use crate::repair::repair;
+use oriole_ori::Callee;
 
 /// A file's registers, as one function may use them.
 #[derive(Clone, Copy)]
@@ -78,10 +79,19 @@ pub(crate) fn assign(graph: &mut Graph, place: Place<'_>, registers: &Registers<
     if registers.saved != [0; 4] {
         save_less(graph, &order, registers, free);
     } else {
-        let reserved = if free > needed { registers.reserved } else { *reserved };
-        take_turns(graph, &order, (free.max(needed), reserved), place);
+        let room = free.max(needed).min(room_between_calls(graph, needed, place));
+        let reserved = if room > needed { registers.reserved } else { *reserved };
+        take_turns(graph, &order, (room, reserved), place);
     }
     Assigned { failed, missed }
+}
+
+/// Registers that can be of use in turn: a call waits for all that is read and written before it, so that between two calls nobody waits
+/// for a register any less if there are more than one for each value that is written there.
+fn room_between_calls(graph: &Graph, needed: u16, place: Place<'_>) -> u16 {
+    let calls = place.func.call_sites().values().any(|site| site.callee != Callee::Return);
+    // A call ends its block.
+    if calls { needed.saturating_add(most_written_in_a_block(graph, place.lines)) } else { u16::MAX }
 }
 
 /// Colour the graph with registers below `limit`: in which order, and which nodes found none.

@@ -2,13 +2,12 @@
 //!
 //! As ptxas 13.0.88 has it (measured on functions with many values live across calls through addresses, and on such callees:
 //! what these store at their entry is what callers keep in registers): R2, R16 to R19, R22 to R31, and from R32 on the upper
-//! four of every eight. Objects of others that are linked to ours go by it, and the functions of the system that kernels
-//! call. Of predicates and uniform registers nothing survives but UR36 and UR37, which nobody changes.
+//! four of every eight. Objects of others that are linked to ours go by it. Of predicates and uniform registers nothing survives but UR36 and UR37, which nobody changes.
 
 use crate::graph::PhysicalSet;
 use crate::spill::SpillBytes;
 use crate::stack::{SIZES, STACK_POINTER, access};
-use oriole_isa::{Opcode, RegFile, Role};
+use oriole_isa::{Arch, Opcode, RegFile, Role};
 use oriole_ori::{Callee, Function, Inst, InstFlags, Operand, RegMask};
 
 /// The general registers that survive.
@@ -30,7 +29,23 @@ pub(crate) fn changed() -> RegMask {
     mask
 }
 
-/// The same registers as a mask.
+/// All registers that a function of the run-time system may change, in a linked file. As ptxas 13.0.88 has it (240 values kept across calls of
+/// `vprintf`, `malloc`, `free` and `__assertfail`, `oriole-cli/tests/convention.rs`): from sm_80 on R2, R16 to R19 and all from R22 on survive,
+/// on sm_75 what survives any call; UR36 to UR61 on all.
+pub(crate) fn changed_by_system(arch: Arch) -> RegMask {
+    /// The first of the general registers that all survive.
+    const FIRST_KEPT: u16 = 22;
+    /// The uniform registers that survive.
+    const KEPT_UNIFORM: std::ops::RangeInclusive<u16> = 36..=61;
+    let mut mask = changed();
+    if arch >= Arch::Sm80 {
+        (FIRST_KEPT..255).for_each(|number| mask.remove(RegFile::R, number));
+    }
+    KEPT_UNIFORM.for_each(|number| mask.remove(RegFile::UR, number));
+    mask
+}
+
+/// What survives by convention, as a mask.
 pub(crate) fn kept() -> RegMask {
     RegMask { r: KEPT, ..RegMask::EMPTY }
 }

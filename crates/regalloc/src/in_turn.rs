@@ -111,6 +111,22 @@ fn homes(graph: &Graph, lines: &FileCode) -> Vec<u32> {
     homes
 }
 
+/// Registers of all values that a block writes, of the block that writes most.
+pub(crate) fn most_written_in_a_block(graph: &Graph, lines: &FileCode) -> u16 {
+    let mut last = vec![NOWHERE; graph.nodes.len()];
+    let of_block = |at: usize| {
+        let mut registers = 0u16;
+        for mention in lines.lines(at).flat_map(|access| access.writes) {
+            let node = graph.owner[mention.first as usize] as usize;
+            if std::mem::replace(&mut last[node], at as u32) != at as u32 {
+                registers = registers.saturating_add(graph.nodes[node].width.into());
+            }
+        }
+        registers
+    };
+    (0..lines.blocks()).map(of_block).max().unwrap_or(0)
+}
+
 impl InTurn<'_> {
     /// Goes on by an instruction. When its results are there.
     fn inst(&mut self, func: &Function, arch: Arch, inst: InstId, access: Option<Access<'_>>) -> u32 {

@@ -158,7 +158,9 @@ impl<'m> ModuleAllocator<'m> {
         match callee {
             Callee::Direct(symbol) => match self.symbols[symbol].kind {
                 SymbolKind::Function(id) => self.after_call(id),
-                _ => convention::changed(),
+                // A linker may find another function of that name.
+                _ if self.options.object => convention::changed(),
+                _ => convention::changed_by_system(self.arch),
             },
             Callee::Indirect => convention::changed(),
             Callee::Return => RegMask::EMPTY,

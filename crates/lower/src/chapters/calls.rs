@@ -1,11 +1,11 @@
 //! Calls: of functions of the module, of library routines, through pointers, of the run-time system.
 
-use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
+use crate::abi::{self, Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::chapters::{calls, stack};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::operands::Wide;
 use crate::function::scope::Binding;
-use crate::function::{FnLower, bindings, finish, frame, ops, param_words, place, sources};
+use crate::function::{FnLower, bindings, finish, frame, inlined, ops, param_words, place, sources};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{self, Bank, Base, D, Offset};
 use oriole_isa::{CallMode, Field, MemSize, Mods, Opcode as Sass};
@@ -36,12 +36,12 @@ enum Way {
 fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let Some(parts) = instruction.call() else { return Err(unknown(cx, instruction)) };
+    if let Some(function) = inlined::function(cx, &parts)? {
+        return inlined::call(cx, instruction, &parts, function);
+    }
     let Target { way, rets, params, is_local, noreturn } = callee(cx, &parts)?;
     let (rets, params): (&[Variable], &[Variable]) = (&rets, &params);
-    if parts.args.len() != params.len() || parts.rets.len() != rets.len() {
-        let message = format!("the function takes {} arguments and gives {} results", params.len(), rets.len());
-        return Err(invalid(instruction.span, message));
-    }
+    check_counts(instruction, &parts, [params.len(), rets.len()])?;
     let convention = if is_local { Convention::of_local(rets, params)? } else { Convention::of(rets, params)? };
     let mut site =
         CallSite { callee: Callee::Indirect, args: Vec::new(), results: Vec::new(), clobbers: Clobbers::ByCallee };
@@ -63,6 +63,15 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         take(cx, ret, variable, *passed)?;
     }
     Ok(())
+}
+
+/// A call has as many arguments and results as the function.
+pub(crate) fn check_counts(instruction: &Instruction, parts: &ast::Call<'_>, [params, rets]: [usize; 2]) -> Lowered {
+    if parts.args.len() == params && parts.rets.len() == rets {
+        return Ok(());
+    }
+    let message = format!("the function takes {params} arguments and gives {rets} results");
+    Err(invalid(instruction.span, message))
 }
 
 /// What is called.
@@ -151,7 +160,7 @@ fn pass(
 }
 
 /// The words of an argument: a `.param` variable, a register or a constant.
-fn argument_words(cx: &mut FnLower<'_, '_>, arg: &ast::Operand, param: &Variable) -> Lowered<Vec<Operand>> {
+pub(crate) fn argument_words(cx: &mut FnLower<'_, '_>, arg: &ast::Operand, param: &Variable) -> Lowered<Vec<Operand>> {
     if let Some(name) = arg.name()
         && let Some(Binding::Param(words)) = bindings::binding(cx, name)?
     {
@@ -190,6 +199,11 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
             words.extend(fresh.words.iter().map(|word| Operand::reg(*word)));
         }
     }
+    give(cx, ret, variable, words)
+}
+
+/// Puts the words of a result into its `.param` variable or register.
+pub(crate) fn give(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, words: Vec<Operand>) -> Lowered {
     if matches!(ret, ast::Operand::Sink(_)) {
         return Ok(());
     }
@@ -202,7 +216,7 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
     if variable.space != Space::Reg && !variable.dims.is_empty() {
         return Err(unsupported(ret.span(), "this destination for an array result"));
     }
-    let fresh = param_words::new_words(cx, passed.size)?;
+    let fresh = param_words::new_words(cx, abi::extent(variable)?.0)?;
     for (to, word) in fresh.words.iter().zip(words) {
         ops::mov(cx, Operand::reg(*to), word)?;
     }

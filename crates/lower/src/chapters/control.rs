@@ -35,7 +35,7 @@ fn bra(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 
 /// `ret;`
 fn ret(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if cx.is_entry() {
+    if cx.is_kernel_code() {
         return exit(cx, instruction);
     }
     cx.guard_by_branch()?;

@@ -4,13 +4,16 @@ use crate::abi::Place;
 use crate::error::{Lowered, invalid};
 use crate::function::operands::Wide;
 use crate::function::scope::Binding;
-use crate::function::{FnLower, bindings, frame, ops, param_words};
+use crate::function::{FnLower, bindings, frame, inlined, ops, param_words};
 use oriole_isa::{Mods, Opcode, Role};
 use oriole_ori::{CallSite, Callee, Clobbers, Inst, Operand};
 use oriole_ptx::ast::{self, Space};
 
 /// Returns from the function; a kernel ends.
 pub(crate) fn emit_return(cx: &mut FnLower<'_, '_>) -> Lowered {
+    if !cx.inlined.is_empty() {
+        return inlined::emit_return(cx);
+    }
     if cx.is_entry() {
         return emit_exit(cx);
     }
@@ -34,17 +37,22 @@ pub(crate) fn emit_return(cx: &mut FnLower<'_, '_>) -> Lowered {
     Ok(())
 }
 
-/// Puts one result where the caller expects it; registers used are added to `args`.
-fn hand_over(cx: &mut FnLower<'_, '_>, variable: &ast::Variable, place: Place, args: &mut Vec<Operand>) -> Lowered {
-    let Some(name) = variable.name else { return Ok(()) };
-    let words: Vec<Operand> = match (variable.space, bindings::binding(cx, name)?) {
+/// The words of a result that is in registers.
+pub(crate) fn result_words(cx: &mut FnLower<'_, '_>, variable: &ast::Variable) -> Lowered<Option<Vec<Operand>>> {
+    let Some(name) = variable.name else { return Ok(None) };
+    Ok(match (variable.space, bindings::binding(cx, name)?) {
         (Space::Reg, _) => {
             let operand = bindings::register_operand(cx, name)?;
-            param_words::operand_words(cx, &operand, variable.ty)?
+            Some(param_words::operand_words(cx, &operand, variable.ty)?)
         }
-        (_, Some(Binding::Param(param))) => param.words.iter().map(|w| Operand::reg(*w)).collect(),
-        _ => return Ok(()),
-    };
+        (_, Some(Binding::Param(param))) => Some(param.words.iter().map(|w| Operand::reg(*w)).collect()),
+        _ => None,
+    })
+}
+
+/// Puts one result where the caller expects it; registers used are added to `args`.
+fn hand_over(cx: &mut FnLower<'_, '_>, variable: &ast::Variable, place: Place, args: &mut Vec<Operand>) -> Lowered {
+    let Some(words) = result_words(cx, variable)? else { return Ok(()) };
     match place {
         Place::Registers(first) => {
             for (k, word) in words.into_iter().enumerate() {
@@ -68,11 +76,14 @@ pub(crate) fn emit_exit(cx: &mut FnLower<'_, '_>) -> Lowered {
     Ok(())
 }
 
+/// Control that reaches the end of a body returns.
+pub(crate) fn return_at_end(cx: &mut FnLower<'_, '_>) -> Lowered {
+    if cx.is_reachable() { emit_return(cx) } else { Ok(()) }
+}
+
 /// After the body: control that reaches its end returns; labels that nothing lays out do not exist.
 pub(crate) fn end_of_body(cx: &mut FnLower<'_, '_>) -> Lowered {
-    if cx.is_reachable() {
-        emit_return(cx)?;
-    }
+    return_at_end(cx)?;
     let frame = cx.func.frame_mut();
     frame.local_bytes = frame.local_bytes.next_multiple_of(8);
     Ok(())

@@ -50,7 +50,7 @@ pub(crate) fn variable(cx: &mut FnLower<'_, '_>, variable: &Variable) -> Lowered
 }
 
 /// Bytes at the bottom of the frame that the calls of the body need.
-pub(crate) fn outgoing_area<'a>(cx: &mut FnLower<'_, 'a>, body: &'a ast::Block, calls: &[Call<'a>]) -> Lowered<u32> {
+pub(crate) fn outgoing_area<'a>(cx: &FnLower<'_, 'a>, body: &'a ast::Block, calls: &[Call<'a>]) -> Lowered<u32> {
     if calls.is_empty() {
         return Ok(0);
     }

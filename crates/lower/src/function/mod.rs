@@ -8,6 +8,7 @@ pub(crate) mod finish;
 pub(crate) mod frame;
 pub(crate) mod generic;
 pub(crate) mod handle;
+pub(crate) mod inlined;
 pub(crate) mod operands;
 pub(crate) mod ops;
 pub(crate) mod param_words;
@@ -71,8 +72,12 @@ pub(crate) struct FnLower<'m, 'a> {
     pub(crate) span: Span,
     /// Its source line, for the instructions that it becomes.
     pub(crate) loc: Option<LocId>,
+    /// The function's number in the plan; none of those of the library.
+    number: Option<usize>,
     /// What `ret` does.
     returning: Returning<'a>,
+    /// Functions whose code stands in place of a call, the innermost last.
+    inlined: Vec<inlined::Inlined<'a>>,
     /// Address that the argument area of this function's caller starts at.
     incoming_stack: Option<VReg>,
     /// The shared window of the block in its cluster (byte 3 of addresses), made at first use.
@@ -85,7 +90,7 @@ impl<'m, 'a> FnLower<'m, 'a> {
     /// An empty function without blocks.
     pub(crate) fn new(
         module: &'m mut ModuleCx<'a>,
-        ast: &'a ast::Module,
+        (ast, number): (&'a ast::Module, Option<usize>),
         function: &ast::Function,
         kind: FunctionKind,
     ) -> Self {
@@ -105,7 +110,9 @@ impl<'m, 'a> FnLower<'m, 'a> {
             copies_back: Vec::new(),
             span: function.span,
             loc: None,
+            number,
             returning: Returning::default(),
+            inlined: Vec::new(),
             incoming_stack: None,
             shared_window: None,
             carry: None,
@@ -154,6 +161,11 @@ impl<'m, 'a> FnLower<'m, 'a> {
     /// True in kernels, false in device functions.
     pub(crate) fn is_entry(&self) -> bool {
         self.func.kind() == FunctionKind::Entry
+    }
+
+    /// The code at hand is of a kernel, not of a function that stands in place of a call.
+    pub(crate) fn is_kernel_code(&self) -> bool {
+        self.is_entry() && self.inlined.is_empty()
     }
 
     /// An error of building Ori, at the instruction at hand.

@@ -100,12 +100,21 @@ fn bind_param(cx: &mut FnLower<'_, '_>, variable: &Variable, passed: Passed, by_
         Place::Registers(first) => first,
         Place::Stack(offset) => return bind_stack(cx, variable, offset, true),
     };
-    let mut words = ParamVar { words: Default::default(), size: passed.size };
-    for k in 0..passed.words() as u16 {
-        let source = incoming(cx, first + k)?;
-        let word = cx.temp_of(RegType::R)?;
-        ops::mov(cx, Operand::reg(word), source)?;
-        words.words.push(word);
+    let sources = (0..passed.words() as u16).map(|k| incoming(cx, first + k)).collect::<Lowered<Vec<_>>>()?;
+    bind_words(cx, variable, &sources, by_address)
+}
+
+/// Gives a parameter the value of these words.
+pub(crate) fn bind_words(
+    cx: &mut FnLower<'_, '_>,
+    variable: &Variable,
+    sources: &[Operand],
+    by_address: &FxHashSet<Sym>,
+) -> Lowered {
+    let (size, align) = abi::extent(variable)?;
+    let words = param_words::new_words(cx, size)?;
+    for (word, source) in words.words.iter().zip(sources) {
+        ops::mov(cx, Operand::reg(*word), *source)?;
     }
     let Some(name) = variable.name else { return Ok(()) };
     if variable.space == Space::Reg {
@@ -116,9 +125,9 @@ fn bind_param(cx: &mut FnLower<'_, '_>, variable: &Variable, passed: Passed, by_
     if !by_address.contains(&name.sym) {
         return bindings::bind(cx, name, Binding::Param(words));
     }
-    let offset = cx.func.frame().local_bytes.next_multiple_of(passed.align.max(4));
-    cx.func.frame_mut().local_bytes = offset + 4 * passed.words();
-    cx.func.frame_mut().align = cx.func.frame().align.max(passed.align);
+    let offset = cx.func.frame().local_bytes.next_multiple_of(align.max(4));
+    cx.func.frame_mut().local_bytes = offset + 4 * size.div_ceil(4);
+    cx.func.frame_mut().align = cx.func.frame().align.max(align);
     let stack = frame::base(cx);
     param_words::store_words(cx, stack, offset, &words)?;
     bindings::bind(cx, name, Binding::Frame(FrameVar { offset, element: variable.ty.bytes() }))
@@ -144,15 +153,19 @@ fn bind_result<'a>(cx: &mut FnLower<'_, 'a>, variable: &'a Variable, passed: Pas
     cx.returning.results.push((variable, passed));
     match passed.place {
         Place::Stack(offset) => bind_stack(cx, variable, offset, false),
-        Place::Registers(_) => {
-            let Some(name) = variable.name else { return Ok(()) };
-            if variable.space == Space::Reg {
-                return bindings::bind_register(cx, name, variable.ty, variable.vector.map_or(1, |v| v.len()));
-            }
-            let words = param_words::new_words(cx, passed.size)?;
-            bindings::bind(cx, name, Binding::Param(words))
-        }
+        Place::Registers(_) => bind_result_words(cx, variable),
     }
+}
+
+/// Registers for one result.
+pub(crate) fn bind_result_words(cx: &mut FnLower<'_, '_>, variable: &Variable) -> Lowered {
+    let Some(name) = variable.name else { return Ok(()) };
+    if variable.space == Space::Reg {
+        return bindings::bind_register(cx, name, variable.ty, variable.vector.map_or(1, |v| v.len()));
+    }
+    let (size, _) = abi::extent(variable)?;
+    let words = param_words::new_words(cx, size)?;
+    bindings::bind(cx, name, Binding::Param(words))
 }
 
 /// The words of a parameter from the caller's argument area.
@@ -165,7 +178,7 @@ fn load_stack_words(cx: &mut FnLower<'_, '_>, offset: u32, variable: &Variable) 
 }
 
 /// Parameters whose address the body takes: named other than in an address of ld.param or st.param.
-fn names_by_address(function: &ast::Function) -> FxHashSet<Sym> {
+pub(crate) fn names_by_address(function: &ast::Function) -> FxHashSet<Sym> {
     let mut taken = FxHashSet::default();
     let Some(body) = &function.body else { return taken };
     mentions::instructions(body, &mut |instruction| {

@@ -97,13 +97,15 @@ pub(crate) struct Scopes {
     bindings: Vec<Binding>,
     /// How many scopes there are up to the innermost that declares a range.
     to_ranges: usize,
+    /// How many scopes are not those of the function whose names are looked up: it stands in place of a call in them.
+    hidden: usize,
 }
 
 impl Scopes {
     /// No scopes yet; names are looked up in `names`, in which nothing is bound, for a module with so many symbols.
     pub(crate) fn new(mut names: NameTable, symbols: usize) -> Scopes {
         names.0.resize(symbols, Entry { level: 0, place: UNBOUND });
-        Scopes { open: Vec::new(), names, bindings: Vec::new(), to_ranges: 0 }
+        Scopes { open: Vec::new(), names, bindings: Vec::new(), to_ranges: 0, hidden: 0 }
     }
 
     /// Closes all scopes and gives the table back.
@@ -117,6 +119,20 @@ impl Scopes {
     /// Opens a nested scope.
     pub(crate) fn enter(&mut self) {
         self.open.push(Scope::default());
+    }
+
+    /// Opens the outermost scope of a function that stands in place of a call: it sees nothing of the open ones. Gives what
+    /// [`Scopes::leave_function`] needs.
+    pub(crate) fn enter_function(&mut self) -> usize {
+        let before = std::mem::replace(&mut self.hidden, self.open.len());
+        self.enter();
+        before
+    }
+
+    /// Closes the outermost scope of a function that stands in place of a call.
+    pub(crate) fn leave_function(&mut self, before: usize) {
+        self.leave();
+        self.hidden = before;
     }
 
     /// Closes the innermost scope.
@@ -154,7 +170,7 @@ impl Scopes {
     pub(crate) fn known(&self, sym: Sym) -> Option<&Binding> {
         let Entry { level, place } = self.names.0[sym.index()];
         // Nothing between it and here declares a range, which might hold the name too.
-        let is_innermost = self.to_ranges <= level as usize + 1;
+        let is_innermost = self.to_ranges <= level as usize + 1 && self.hidden <= level as usize;
         // No binding stands where nothing is bound.
         self.bindings.get(place as usize).filter(|_| is_innermost)
     }
@@ -167,7 +183,7 @@ impl Scopes {
         mut make: impl FnMut(ScalarType, usize) -> PtxReg,
     ) -> Option<&Binding> {
         let bound = self.names.0[sym.index()];
-        for level in (0..self.open.len()).rev() {
+        for level in (self.hidden..self.open.len()).rev() {
             if bound.place != UNBOUND && bound.level as usize == level {
                 return self.bindings.get(bound.place as usize);
             }

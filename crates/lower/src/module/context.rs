@@ -2,6 +2,7 @@
 
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::scope::NameTable;
+use crate::module::inlining::Inlining;
 use crate::module::lines::Lines;
 use crate::module::meetings::Meetings;
 use crate::module::plan::{Plan, VarKey};
@@ -27,6 +28,8 @@ pub(crate) struct ModuleCx<'a> {
     /// Jumps are instructions.
     pub(crate) keeps_jumps: bool,
     pub(crate) plan: Plan<'a>,
+    /// Which calls become the callee's code.
+    pub(crate) inlining: Inlining,
     /// Exchanges of the user's functions whose lanes may meet at others.
     pub(crate) meetings: Meetings,
     /// Ori symbols of the user's functions, by index in the plan.
@@ -58,6 +61,7 @@ impl<'a> ModuleCx<'a> {
             relocatable: options.relocatable,
             keeps_jumps: options.keeps_jumps,
             meetings: Meetings::new(&plan),
+            inlining: if options.inlines { Inlining::new(&plan) } else { Inlining::default() },
             plan,
             function_symbols: FxHashMap::default(),
             device_functions: FxHashSet::default(),

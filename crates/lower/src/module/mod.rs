@@ -3,6 +3,7 @@
 pub(crate) mod bank_two;
 pub(crate) mod context;
 mod data;
+pub(crate) mod inlining;
 pub(crate) mod library;
 pub(crate) mod lines;
 pub(crate) mod meetings;

@@ -36,6 +36,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) variables: Vec<PlannedVar<'a>>,
     /// File-level variables by name.
     pub(crate) globals: FxHashMap<Sym, VarKey>,
+    /// What each of the roots reaches, which are the first of those to lower: functions that it or they mention.
+    pub(crate) reached: Vec<Vec<usize>>,
     /// Variables inside functions, by where their name stands.
     pub(crate) locals: FxHashMap<(Sym, u32), VarKey>,
     /// Static shared bytes of each kernel (by function index), dynamic shared memory follows.
@@ -65,6 +67,7 @@ impl<'a> Plan<'a> {
         let direct: Vec<Reach> = owned.iter().zip(&mentioned).map(|(owned, names)| plan.reach(names, owned)).collect();
         let reach: Vec<(usize, Reach)> = roots.iter().map(|&root| (root, closure(root, &direct))).collect();
         plan.wanted = roots;
+        plan.reached = reach.iter().map(|(_, reach)| reach.functions.iter().copied().collect()).collect();
         if !options.relocatable {
             plan.find_local(&mentioned);
         }

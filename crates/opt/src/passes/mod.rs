@@ -14,6 +14,7 @@ pub(crate) mod general;
 pub(crate) mod hoist;
 pub(crate) mod induction;
 pub(crate) mod invariants;
+pub(crate) mod known_calls;
 pub(crate) mod late_arch;
 pub(crate) mod late_steps;
 pub(crate) mod launch_constants;

@@ -114,7 +114,7 @@ pub(crate) fn target_of(cx: &FnLower<'_, '_>, space: Option<Space>, address: &Ad
         Some(Space::SharedCluster) => Target::Generic,
         Some(Space::Local) => Target::Local,
         Some(Space::Const) => Target::Constant(CONST_BANK),
-        space if is_parameter(space) && cx.is_entry() => Target::Constant(PARAMETER_BANK),
+        space if is_parameter(space) && cx.is_kernel_code() => Target::Constant(PARAMETER_BANK),
         space if is_parameter(space) => Target::Local,
         Some(space) => return Err(unsupported(address.span, format!("an access of .{space} space"))),
     })

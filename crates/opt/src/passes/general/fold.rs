@@ -3,7 +3,7 @@
 use super::bits::{extend, permute};
 use super::table::known_bit;
 use super::{Cx, Rewrite, constant, mov, mov_pred, source, truth, word};
-use oriole_isa::{Cmp, Field, Fold, Mul, Prmt, Role, ShiftDir, ShiftType, Sign};
+use oriole_isa::{Bop, Cmp, Field, Fold, Mul, Prmt, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::smallvec;
 
@@ -129,11 +129,21 @@ pub(super) fn compares(inst: &Inst, a: u32, b: u32) -> Option<bool> {
 }
 
 fn compare(inst: &Inst) -> Option<Rewrite> {
-    if inst.get(Field::EX) || source(inst, Role::PD2)? != Operand::pt() {
+    if source(inst, Role::PD2)? != Operand::pt() {
         return None;
     }
     let (a, b) = (known(inst, Role::A)?, known(inst, Role::B)?);
-    let holds = compares(inst, a, b)?;
-    let combined = super::identities::combine(inst.get(Field::BOP), holds, source(inst, Role::PA)?)?;
-    Some(smallvec![mov_pred(source(inst, Role::PD)?, combined)])
+    let (pd, combines, other) = (source(inst, Role::PD)?, inst.get(Field::BOP), source(inst, Role::PA)?);
+    // Of two words that are equal the low ones decide.
+    let low = source(inst, Role::PB).filter(|_| inst.get(Field::EX) && a == b);
+    let holds = match low.map(|low| (low, known_bit(low))) {
+        None => compares(inst, a, b)?,
+        Some(_) if matches!(inst.get(Field::CMP), Cmp::F | Cmp::T) => return None,
+        Some((_, Some(holds))) => holds,
+        Some((low, None)) => {
+            let alone = combines == Bop::AND && other == Operand::pt();
+            return alone.then(|| smallvec![mov_pred(pd, low)]);
+        }
+    };
+    Some(smallvec![mov_pred(pd, super::identities::combine(combines, holds, other)?)])
 }

@@ -51,12 +51,27 @@ fn of_sum(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Rewrite)> {
     let (base, value) = constant_part(cx, whole)?;
     let [lo, hi] = cx.pair(base)?;
     // One step is what the sum is already.
-    let (first, _) = wide_base(cx, whole)?;
-    if first == base {
+    let (first, step) = wide_base(cx, whole)?;
+    if first == base || !is_passed_over(cx, first, value.wrapping_sub(step)) {
         return None;
     }
     let [low_sum, high_sum] = sum(pair, [lo, hi].map(Operand::reg), wide.carry, value);
     (cx.is_legal(&low_sum) && cx.is_legal(&high_sum)).then(|| (wide.low, smallvec![low_sum, high_sum]))
+}
+
+/// Whether a sum with a constant, that much behind its base, is read by accesses that fold the constant and by further such sums alone. One that
+/// lives on for another reader is the nearer base: the far one would live as long as well.
+fn is_passed_over(cx: &Cx<'_>, sum: Operand, value: i64) -> bool {
+    let Some((pair, lists)) = cx.pair(sum).zip(cx.func.def_use()) else { return false };
+    let adds = |user: &Inst| {
+        let has_constant =
+            [Role::A, Role::B, Role::C].into_iter().filter_map(|role| source(user, role)?.as_imm()).count() == 1;
+        user.opcode == Opcode::IADD3 && has_constant
+    };
+    pair.into_iter().all(|reg| {
+        let users = || lists.users(reg).map(|user| &cx.func[user]);
+        lists.count(reg) <= MOST_READERS && users().all(|user| adds(user) || takes_offset(cx, user, pair, value))
+    })
 }
 
 /// `pair = base + value`, by way of a carry.

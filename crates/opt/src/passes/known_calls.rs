@@ -1,0 +1,210 @@
+//! Slot 47: what calls say of the functions that they go to, over all functions of the module, callers first.
+//!
+//! * A call by an address that is a constant goes to that function.
+//! * An argument register that all calls of a function give one constant is that constant in it. A parameter that is passed on counts
+//!   as what it is then, so that constants go through several functions.
+//!
+//! Only calls that the module has can tell: a function whose address is taken, that calls itself by way of others, or that
+//! other files see keeps its parameters.
+
+use crate::pipeline::{Done, ModuleContext};
+use crate::{Changed, PhaseError};
+use oriole_isa::{Opcode, RegFile, Role};
+use oriole_ori::{
+    Block, Callee, FuncId, Function, FunctionKind, Inst, InstId, Module, Operand, OperandKind, SecondaryMap, Symbol,
+    VReg,
+};
+use rustc_hash::FxHashMap;
+
+/// Bank with the offsets of the functions whose addresses are taken.
+const FUNCTION_BANK: u8 = 2;
+/// Bytes of an offset there; the first are of no function.
+const FUNCTION_BYTES: u32 = 8;
+
+/// What the calls so far give a function, by the number of the register; `None` where they differ or are not known.
+type Given = FxHashMap<u16, Option<u32>>;
+
+/// Run it.
+pub(crate) fn run(module: &mut Module, context: &ModuleContext<'_>) -> Result<Vec<Done>, PhaseError> {
+    if context.relocatable || module.functions.values().all(|func| func.kind() == FunctionKind::Entry) {
+        return Ok(Vec::new());
+    }
+    let mut given: SecondaryMap<FuncId, Option<Given>> = SecondaryMap::new();
+    let mut done = Vec::new();
+    for node in context.order.iter().rev() {
+        let table = module.function_table.clone();
+        let func = &mut module.functions[node.function];
+        let mut changed = go_directly(func, &table);
+        if let Some(constants) = given[node.function].take().filter(|_| !node.by_convention) {
+            changed = changed.or(take_constants(func, &constants));
+        }
+        done.push(Done { function: node.function, changed, uniformity: None });
+        let func = &module.functions[node.function];
+        for (callee, own) in calls_of(func) {
+            let Some(callee) = module.function_of(callee) else { continue };
+            join(&mut given[callee], own);
+        }
+    }
+    done.reverse();
+    Ok(done)
+}
+
+/// One more call of a function.
+fn join(known: &mut Option<Given>, own: Given) {
+    let Some(known) = known else {
+        *known = Some(own);
+        return;
+    };
+    for (register, value) in known {
+        *value = value.filter(|value| own.get(register) == Some(&Some(*value)));
+    }
+}
+
+// ---- calls ----
+
+/// The direct calls of a function, with what they give.
+fn calls_of(func: &Function) -> Vec<(Symbol, Given)> {
+    let mut calls = Vec::new();
+    for (block, inst) in func.iter_insts() {
+        let Some(site) = func[inst].call.expand().map(|site| &func[site]) else { continue };
+        let Callee::Direct(symbol) = site.callee else { continue };
+        let words = site.args.iter().filter_map(|arg| word_of(func, *arg));
+        calls.push((symbol, words.map(|word| (word, constant_at(func, block, inst, word))).collect()));
+    }
+    calls
+}
+
+/// The number of the single general register that an operand names.
+fn word_of(func: &Function, operand: Operand) -> Option<u16> {
+    func.physical(operand).filter(|(file, _, count)| *file == RegFile::R && *count == 1).map(|(_, number, _)| number)
+}
+
+/// The constant in a register at a call, where the block has put one there.
+fn constant_at(func: &Function, block: Block, call: InstId, register: u16) -> Option<u32> {
+    let before = func.block_insts(block).iter().rev().skip_while(|inst| **inst != call).skip(1);
+    for &inst in before {
+        if func[inst].call.expand().is_some() {
+            return None;
+        }
+        let writes = |operand: Operand| {
+            let is_in = |(file, first, count): (RegFile, u16, u8)| {
+                file == RegFile::R && (first..first + u16::from(count)).contains(&register)
+            };
+            func.physical(operand).is_some_and(is_in)
+        };
+        if func[inst].defs().any(|(_, operand)| writes(operand)) {
+            return copied(&func[inst]).and_then(|source| constant(func, source));
+        }
+    }
+    None
+}
+
+/// What an instruction copies in all threads.
+fn copied(inst: &Inst) -> Option<Operand> {
+    let is_plain = inst.opcode == Opcode::MOV && inst.guard().is_none();
+    inst.opcode.position(Role::B).filter(|_| is_plain).map(|at| inst.operands[at])
+}
+
+/// The constant that a source is: a number, RZ, or a value that a copy has made one.
+fn constant(func: &Function, source: Operand) -> Option<u32> {
+    if let Some(value) = source.as_imm() {
+        return Some(value);
+    }
+    if source == Operand::rz() {
+        return Some(0);
+    }
+    let made = source.as_whole_reg().and_then(|reg| func.definition(reg))?;
+    copied(&func[made]).and_then(|source| source.as_imm().or((source == Operand::rz()).then_some(0)))
+}
+
+// ---- functions ----
+
+/// Parameters that are constants: copies of their registers where the function begins.
+fn take_constants(func: &mut Function, constants: &Given) -> Changed {
+    let Some(entry) = func.layout().first().copied() else { return Changed::No };
+    let mut copies = Vec::new();
+    let mut written: Vec<u16> = Vec::new();
+    for &inst in func.block_insts(entry) {
+        if func[inst].call.expand().is_some() {
+            break;
+        }
+        let source =
+            copied(&func[inst]).and_then(|source| word_of(func, source)).filter(|word| !written.contains(word));
+        if let Some(value) = source.and_then(|word| constants.get(&word).copied().flatten()) {
+            copies.push((inst, value));
+        }
+        for (_, operand) in func[inst].defs() {
+            if let Some((RegFile::R, first, count)) = func.physical(operand) {
+                written.extend(first..first + u16::from(count));
+            }
+        }
+    }
+    let changed = Changed::when(!copies.is_empty());
+    for (inst, value) in copies {
+        if let Some(at) = func[inst].opcode.position(Role::B) {
+            func.edit().set_operand(inst, at, Operand::imm(value));
+        }
+    }
+    changed
+}
+
+/// Calls by an address that is a constant.
+fn go_directly(func: &mut Function, table: &[Symbol]) -> Changed {
+    let mut found = Vec::new();
+    for (_, inst) in func.iter_insts() {
+        let Some(site) = func[inst].call.expand() else { continue };
+        if func[site].callee == Callee::Indirect
+            && let Some(symbol) = target(func, inst, table)
+        {
+            found.push((inst, symbol));
+        }
+    }
+    let mut changed = Changed::No;
+    for (inst, symbol) in found {
+        let relative = func.symbol_operand(symbol, 0, oriole_ori::SymbolPart::Relative);
+        let (Ok(relative), Some(to), Some(base)) =
+            (relative, Opcode::CALL.position(Role::Target), Opcode::CALL.position(Role::Base))
+        else {
+            continue;
+        };
+        func.edit().set_operand(inst, to, relative);
+        func.edit().set_operand(inst, base, Operand::NONE);
+        func.edit().update_call(inst, |site| site.callee = Callee::Direct(symbol));
+        changed = Changed::Yes;
+    }
+    changed
+}
+
+/// The function whose offset in the code the call goes to: a word of the function bank at a known place.
+fn target(func: &Function, call: InstId, table: &[Symbol]) -> Option<Symbol> {
+    let base = func[call].operands[func[call].opcode.position(Role::Base)?];
+    let place = match base.as_tuple() {
+        Some(tuple) => {
+            let [low, high] = <[VReg; 2]>::try_from(func.tuple_values(tuple)).ok()?;
+            let half = |reg| placed(copied(&func[func.definition(reg)?])?);
+            let low = half(low)?;
+            (half(high)? == low + 4).then_some(low)?
+        }
+        None => placed(base).or_else(|| loaded_from(func, base))?,
+    };
+    // Number 0 is no function's.
+    let number = (place / FUNCTION_BYTES).checked_sub(1).filter(|_| place % FUNCTION_BYTES == 0)?;
+    table.get(number as usize).copied()
+}
+
+/// Where in the function bank an operand stands.
+fn placed(operand: Operand) -> Option<u32> {
+    match operand.kind() {
+        OperandKind::Const { bank: FUNCTION_BANK, offset } => Some(offset),
+        _ => None,
+    }
+}
+
+/// Where in the function bank a pair has been loaded from.
+fn loaded_from(func: &Function, pair: Operand) -> Option<u32> {
+    let load = &func[func.definition(pair.as_whole_reg()?)?];
+    let is_plain = load.opcode == Opcode::LDC && load.guard().is_none();
+    let index = load.operands[load.opcode.position(Role::Base).filter(|_| is_plain)?];
+    let index = if index == Operand::rz() { 0 } else { constant(func, index)? };
+    placed(load.operands[load.opcode.position(Role::Bank)?])?.checked_add(index)
+}
