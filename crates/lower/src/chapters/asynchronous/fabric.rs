@@ -2,7 +2,9 @@
 //! an address of global memory, and the copy engine does the rest.
 
 use crate::chapters::asynchronous::bulk::{self, Rest};
-use crate::chapters::asynchronous::{address_of, fabric_threads, groups_left, mbarrier, shared_word, tensor, wait_for_groups};
+use crate::chapters::asynchronous::{
+    address_of, fabric_threads, groups_left, mbarrier, shared_word, tensor, wait_for_groups,
+};
 use crate::error::Lowered;
 use crate::function::uniform::{one_by_one, uniform};
 use crate::function::{FnLower, operands, ops, sources};

@@ -124,7 +124,9 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way, replac
     let [plain, reshaped] = match way {
         Way::Load => [Sass::UTMALDG, Sass::UTMALDG_RESHAPED],
         Way::Prefetch => [Sass::UTMAPF, Sass::UTMAPF_RESHAPED],
-        Way::Store if instruction.has(Word::Reduce) || instruction.has(Word::TryRed) => [Sass::UTMAREDG, Sass::UTMAREDG_RESHAPED],
+        Way::Store if instruction.has(Word::Reduce) || instruction.has(Word::TryRed) => {
+            [Sass::UTMAREDG, Sass::UTMAREDG_RESHAPED]
+        }
         Way::Store => [Sass::UTMASTG, Sass::UTMASTG_RESHAPED],
     };
     let opcode = if replaced.shape.is_some() { reshaped } else { plain };

@@ -13,7 +13,7 @@ use crate::lanes::{WARP, lanes_of};
 use crate::operand::Src;
 use crate::space::{Place, Words, refuse_fabric};
 use crate::state::State;
-use oriole_device::{Access, FaultKind};
+use oriole_device::Access;
 use oriole_isa::{AtomOp, AtomType, BulkType, CopyDst, CopySrc, Field, Inst, Opcode, Role};
 
 /// Bytes of a unit.
