@@ -507,16 +507,16 @@ fn constant_fits(imm: Imm, span: Span, wanted: ScalarType, spec: &OperandSpec) -
         return Err((span, Problem::Constant { wanted, float }));
     }
     match (spec.range, imm.int_bits()) {
-        (Some(bounds), Some(bits)) if !bounds.hold(bits as i64) && !is_wrapped(bounds, bits as i64, wanted) => {
+        (Some(bounds), Some(bits)) if !bounds.hold(bits as i64) && !is_all_lanes(bounds, bits as i64) => {
             Err((span, Problem::Range { found: bits as i64, bounds }))
         }
         _ => Ok(()),
     }
 }
 
-/// Whether a negative number stands for bits within the bounds: -1 is a mask of all lanes.
-fn is_wrapped(bounds: Bounds, number: i64, wanted: ScalarType) -> bool {
-    wanted == ScalarType::U32 && i32::try_from(number).is_ok_and(|number| bounds.hold(i64::from(number as u32)))
+/// -1 is the mask of all lanes where that alone may stand.
+fn is_all_lanes(bounds: Bounds, number: i64) -> bool {
+    bounds.low == i64::from(u32::MAX) && number == -1
 }
 
 /// True if a register of type `register` can stand where an instruction has
