@@ -24,7 +24,6 @@ VALIDITY = {
 # In which of the copies something is reported, one phase each.
 PHASES = (False, True, True, False, False)
 UNITS = 4
-NO_SYNCSU = ("ptxas@sm_107a", "its code at -O3 has SYNCSU, which crates/isa lacks")
 FLAG = "selp.u32 %r2, 1, 0, %p1;"
 
 
@@ -129,7 +128,7 @@ def barriers(table):
         body += f"mov.u32 %r5, {count}; @!%p0 mbarrier.init.shared::cta.b64 [bar], %r5; fence.mbarrier_init.release.cluster; {JOIN}\n"
         for n, (first, each, parity, _) in enumerate(steps):
             body += f"@%p2 bra LATER{n};\n{first}\nLATER{n}:\n{JOIN}\n@%p0 bra OTHERS{n};\n{each}\nmbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], {parity}; {FLAG} st.global.b32 [%d1+{4 * n}], %r2;\nOTHERS{n}:\n{JOIN}\n"
-        table.program(name, kernel(".shared .align 8 .b64 bar;", body), [("ranks", "b32", [0], "b32", sum(looks, []))], [f"grid {RANKS}", "block 32", f"cluster {RANKS}"], NEEDS, [NO_SYNCSU])
+        table.program(name, kernel(".shared .align 8 .b64 bar;", body), [("ranks", "b32", [0], "b32", sum(looks, []))], [f"grid {RANKS}", "block 32", f"cluster {RANKS}"], NEEDS)
     # All threads of a warp, each with another mask: 8 of the 32 arrive at each mbarrier.
     body = f"shr.u32 %r9, %lane, 3; mov.u32 %r10, 1; shl.b32 %r9, %r10, %r9; mov.u32 %r1, %cluster_ctarank; setp.ne.u32 %p0, %lane, 0; setp.ne.u32 %p2, %r1, 0; mad.wide.u32 %d1, %r1, 8, %out;\n"
     body += f"mov.u32 %r5, 8; @!%p0 mbarrier.init.shared::cta.b64 [bar], %r5; fence.mbarrier_init.release.cluster; {JOIN}\n"

@@ -106,9 +106,24 @@ fn copies_of_the_fabric_are_refused_by_name() {
         format!("fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.{REPORTED}.b128 [s], [e, o], 16, [m];"),
         format!("fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.{REPORTED}.b128 [e, o], [s], 16, [m];"),
         format!("fabric.try_red.async.shared::cta.mbarrier::complete_tx::16B.{REPORTED}.add.u32 [e, o], [s], 16, [m];"),
+        format!(
+            "fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.{REPORTED}.relaxed.sys.add.u32 [e, o], [s], [s], [m];"
+        ),
+        format!(
+            "fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.{REPORTED}.add.u32.sync [s], [e, o], 16, [m], -1;"
+        ),
+        format!(
+            "fabric.try_get.async.tensor.1d.shared::cta.mbarrier::complete_tx::bytes.{REPORTED}.override::global_address.b128 [s], [o, e, o, {{e}}], [m];"
+        ),
+        format!(
+            "fabric.try_put.async.tensor.1d.shared::cta.mbarrier::complete_tx::16B.{REPORTED}.override::global_address.b128 [o, e, o, {{e}}], [s], 16, [m];"
+        ),
+        format!(
+            "fabric.try_red.async.tensor.1d.shared::cta.mbarrier::complete_tx::16B.{REPORTED}.override::global_address.add [o, e, o, {{e}}], [s], 16, [m];"
+        ),
     ] {
         let text = format!(
-            ".version 9.3\n.target sm_100\n.address_size 64\n.shared .align 16 .b8 s[16]; .shared .align 8 .b64 m;\n\
+            ".version 9.4\n.target sm_107a\n.address_size 64\n.shared .align 16 .b8 s[16]; .shared .align 8 .b64 m;\n\
              .visible .entry k() {{ .reg .b32 e; .reg .b64 o; mov.b32 e, 1; mov.b64 o, 0; {copy} ret; }}\n"
         );
         let module = oriole_ptx::load(&text).unwrap_or_else(|errors| panic!("{copy}: {}", errors[0].message));

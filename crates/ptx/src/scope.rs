@@ -170,7 +170,12 @@ impl<'m> Scopes<'m> {
                 Item::Variable(variable) => scopes.variable(variable, &mut duplicates),
                 Item::Registers(declaration) => scopes.registers(declaration, &mut duplicates),
                 Item::Alias { name, aliasee } => scopes.alias(*name, *aliasee, &mut duplicates),
-                Item::File(_) | Item::Section(_) | Item::Loc(_) | Item::Pragma(_) | Item::DwarfLine(_) => {}
+                Item::File(_)
+                | Item::Section(_)
+                | Item::IntermediateSource(_)
+                | Item::Loc(_)
+                | Item::Pragma(_)
+                | Item::DwarfLine(_) => {}
             }
         }
         (scopes, duplicates)

@@ -10,6 +10,7 @@ mod operand_types;
 mod robust;
 mod round_trip;
 mod scopes;
+mod source_sections;
 mod spec;
 mod statements;
 mod syntax;

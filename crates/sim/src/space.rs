@@ -156,6 +156,21 @@ pub(crate) struct Spaces<'a> {
     pub(crate) local: &'a mut [LocalMemory; WARP],
 }
 
+/// Bit of a global address that the code of `fabric` instructions sets, as ptxas 13.5.37 makes it.
+const FABRIC: u32 = 53;
+
+/// Other devices' memory behind the fabric is none that a launch here has.
+pub(crate) fn refuse_fabric(place: Place) -> Result<(), FaultKind> {
+    match place {
+        Place::Global(address) if address >> FABRIC == 1 => Err(behind_the_fabric(address)),
+        _ => Ok(()),
+    }
+}
+
+fn behind_the_fabric(address: u64) -> FaultKind {
+    FaultKind::Misuse(format!("other devices' memory behind the fabric, at {address:#x}: it is not simulated"))
+}
+
 impl Spaces<'_> {
     /// Loads 1, 2, 4, 8 or 16 bytes for one lane.
     #[inline]
@@ -279,6 +294,7 @@ impl Spaces<'_> {
     #[inline]
     fn global(&self, address: u64, size: u32, access: Access) -> Result<&oriole_device::Allocation, FaultKind> {
         self.resources.memory.check(address, size).map_err(|error| match error {
+            _ if address >> FABRIC == 1 => behind_the_fabric(address),
             AddressError::Misaligned => FaultKind::Misaligned { space: Space::Global, access, address, size },
             AddressError::Outside(nearest) => {
                 FaultKind::IllegalAddress { space: Space::Global, access, address, size, nearest }

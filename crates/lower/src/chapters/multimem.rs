@@ -102,15 +102,7 @@ fn access(
 /// `multimem.ld_reduce{.sem}{.scope}{.global}.op{.acc::prec}{.vec}.type d, [a];`
 fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (shape, ty, _) = shape(cx, instruction)?;
-    let (_, op) = operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
-    let op = match () {
-        // One code under two names: since sm_100 it is for 8-bit floats too.
-        () if instruction.has(Word::AccF32) && cx.has_with(Sass::LDGMC, Field::ATOM_OP.is(AtomOp::F32ADD)) => {
-            AtomOp::F32ADD
-        }
-        () if instruction.has(Word::AccF32) || instruction.has(Word::AccF16) => AtomOp::HPADD,
-        () => op,
-    };
+    let op = combination(cx, instruction)?;
     let mut inst = access(cx, instruction, 1, Sass::LDGMC, (op, ty))?;
     let mut to = access::landing(cx, &shape, operands::operand(instruction, 0)?)?;
     inst.set_role(D, to.register());
@@ -121,6 +113,32 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         fences::invalidate(cx)?;
     }
     Ok(())
+}
+
+/// What a load combines the values of all devices by.
+fn combination(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<AtomOp> {
+    let (_, op) = operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    Ok(match () {
+        // One code under two names: since sm_100 it is for 8-bit floats too.
+        () if instruction.has(Word::AccF32) && cx.has_with(Sass::LDGMC, Field::ATOM_OP.is(AtomOp::F32ADD)) => {
+            AtomOp::F32ADD
+        }
+        () if instruction.has(Word::AccF32) || instruction.has(Word::AccF16) => AtomOp::HPADD,
+        () => op,
+    })
+}
+
+/// Operation and type of a combining load of `bytes` bytes of elements of a type.
+pub(crate) fn combining(
+    cx: &FnLower<'_, '_>,
+    instruction: &Instruction,
+    element: ScalarType,
+    bytes: u32,
+) -> Lowered<(AtomOp, AtomType)> {
+    let op = combination(cx, instruction)?;
+    let ty = TYPES.iter().find(|(ty, size, ..)| (*ty, *size) == (element, bytes)).map(|(_, _, load, _)| *load);
+    let known = ty.filter(|ty| cx.has_with(Sass::LDGMC, Field::ATOM_TYPE.is(*ty)));
+    known.map(|ty| (op, ty)).ok_or_else(|| unknown(cx, instruction))
 }
 
 /// `multimem.red{.sem}{.scope}{.global}.op{.vec}.type [a], b;`

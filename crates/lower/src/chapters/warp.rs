@@ -101,7 +101,7 @@ fn wait_for(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered<Inst> {
     Ok(inst)
 }
 
-fn wait_for_all(cx: &FnLower<'_, '_>) -> Inst {
+pub(crate) fn wait_for_all(cx: &FnLower<'_, '_>) -> Inst {
     let mut inst = Inst::neutral(Sass::WARPSYNC, Mods::new());
     if cx.has_with(Sass::WARPSYNC, Field::WARPSYNC_ALL.is(true)) {
         inst.mods.set(Field::WARPSYNC_ALL, true);

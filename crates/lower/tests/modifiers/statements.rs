@@ -342,11 +342,21 @@ impl Operands<'_> {
                 let map = self.register("b64", first, false)?;
                 let coordinates = self.registers("b32", count, first, false)?;
                 // What replaces the map: the address, then sizes, then lower and upper parts of strides.
-                let replaced = match inner.split(',').nth(1)? {
+                let mut replaced: usize = match inner.split(',').nth(1)? {
                     "1" => return Some(format!("[{map}, {coordinates}]")),
                     more => more.parse().unwrap_or(0),
                 };
-                let mut inside = vec![map, self.register("b64", first + 1, false)?];
+                let mut inside = vec![map];
+                // A handle of the fabric has an endpoint, and an offset more for what is counted.
+                if self.has("mbarrier::report::fabric") {
+                    replaced -= 1;
+                    inside.push(self.register("b32", first + 1, false)?);
+                }
+                inside.push(self.register("b64", first + 1, false)?);
+                if self.has("counted::bytes") {
+                    replaced -= 1;
+                    inside.push(self.register("b64", first + 2, false)?);
+                }
                 if replaced >= 3 {
                     inside.push(self.registers("b16", count, first, false)?);
                 }

@@ -77,6 +77,8 @@ pub enum Item {
     File(FileDirective),
     /// `.section name { … }`: DWARF data.
     Section(Section),
+    /// `.nv_intermediate_source_section { … }`
+    IntermediateSource(IntermediateSource),
     /// `.loc`
     Loc(Loc),
     /// `.pragma "…", "…";`
@@ -129,6 +131,28 @@ pub struct Section {
     /// The contents.
     pub entries: Vec<SectionEntry>,
     /// The directive with the name.
+    pub span: Span,
+}
+
+/// `.nv_intermediate_source_section { … }`: what the code was made of in intermediate languages, which `.loc_intermediate` has places in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IntermediateSource {
+    /// Each `.code_block`.
+    pub blocks: Vec<CodeBlock>,
+    /// The directive.
+    pub span: Span,
+}
+
+/// `.code_block { .ir_name: "…" .sourceFileName: n .source_begin … .source_end }`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeBlock {
+    /// The language.
+    pub language: String,
+    /// The index of a `.file`.
+    pub file: u32,
+    /// The lines between `.source_begin` and `.source_end`.
+    pub text: String,
+    /// Where the index stands.
     pub span: Span,
 }
 

@@ -27,7 +27,9 @@ pub use declaration::{
     Attribute, FunctionDirective, Init, LANGUAGES, Linkage, Property, PropertyValue, PtrInfo, Variable,
 };
 pub use instr::{Call, Guard, Instruction};
-pub use item::{FileDirective, Function, Item, Module, Section, SectionEntry, SectionValue};
+pub use item::{
+    CodeBlock, FileDirective, Function, IntermediateSource, Item, Module, Section, SectionEntry, SectionValue,
+};
 pub use name::{Name, Span, Sym, SymbolTable};
 pub use operand::{Address, AddressBase, Imm, Operand};
 pub use shape::Shape;

@@ -120,20 +120,8 @@ impl<'m> Checker<'m> {
         let (AddressBase::Name(endpoint), 0) = (address.base, address.offset) else {
             return Err((address.span, Problem::Kind { expected: "a 32-bit register" }));
         };
-        let is_integer_of = |name: Name, bits: u32| match self.scopes.lookup(name.sym) {
-            Some(Binding::Register(register)) => {
-                let is_integer = !matches!(register.ty.class(), TypeClass::Float | TypeClass::Predicate);
-                is_integer && register.vector.is_none() && register.ty.bits() == bits
-            }
-            _ => false,
-        };
-        if !is_integer_of(endpoint, 32) {
-            return Err((endpoint.span, Problem::Kind { expected: "a 32-bit register" }));
-        }
-        address.rest.iter().try_for_each(|offset| match offset {
-            Operand::Name(name) if is_integer_of(*name, 64) => Ok(()),
-            other => Err((other.span(), Problem::Kind { expected: "a 64-bit register" })),
-        })
+        self.name_is_register(endpoint, &[32], "a 32-bit register")?;
+        address.rest.iter().try_for_each(|offset| self.register_of(offset, &[64], "a 64-bit register").map(|_| ()))
     }
 
     /// `array[…]`: an array, and an index in a register of 32 or 64 bits.
@@ -155,9 +143,12 @@ impl<'m> Checker<'m> {
             () if instruction.has(Word::TileGather4) || instruction.has(Word::TileScatter4) => Some(5),
             () => tensor_dimensions(instruction),
         };
+        if instruction.opcode == Opcode::Fabric {
+            self.map_of_fabric_fits(operand)?;
+        }
         let inside = operand.address().map(|address| &address.rest[..]).unwrap_or_default();
         let (Some(wanted), Some((last, replaced))) = (wanted, inside.split_last()) else { return Ok(()) };
-        self.replacement_fits(wanted, replaced)?;
+        self.replacement_fits(instruction, wanted, replaced)?;
         let found = match last {
             Operand::Vector(items, _) => items.len(),
             Operand::Name(name) => match self.scopes.lookup(name.sym) {
@@ -172,11 +163,26 @@ impl<'m> Checker<'m> {
         last.elements().iter().try_for_each(|item| self.coordinate_fits(item, ScalarType::S32, false))
     }
 
-    /// What replaces a tensor map of so many dimensions: the address; the sizes, in registers of one type; the lower words of the
-    /// strides, one less, and the upper bits of all.
-    fn replacement_fits(&self, rank: usize, replaced: &'m [Operand]) -> Fits {
-        let [address, shape @ ..] = replaced else { return Ok(()) };
-        self.register_of(address, &[64], "a 64-bit register")?;
+    /// A tensor map beside a handle of the fabric: a register holds its address. Of variables ptxas takes shared ones alone, where no
+    /// map can be.
+    fn map_of_fabric_fits(&self, operand: &'m Operand) -> Fits {
+        let Some(address) = operand.address() else { return Err((operand.span(), Problem::Brackets)) };
+        let (AddressBase::Name(map), 0) = (address.base, address.offset) else {
+            return Err((address.span, Problem::Kind { expected: "a 64-bit register" }));
+        };
+        self.name_is_register(map, &[64], "a 64-bit register").map(|_| ())
+    }
+
+    /// What replaces a tensor map of so many dimensions: the address, or an endpoint of the fabric, an offset and, of a copy that is
+    /// counted, that of the counter; the sizes, in registers of one type; the lower words of the strides, one less, and the upper bits
+    /// of all.
+    fn replacement_fits(&self, instruction: &Instruction, rank: usize, replaced: &'m [Operand]) -> Fits {
+        let is_handle = instruction.opcode == Opcode::Fabric;
+        let offsets = 1 + usize::from(is_handle && instruction.has(Word::CountedBytes));
+        let Some((handle, shape)) = replaced.split_at_checked(usize::from(is_handle) + offsets) else { return Ok(()) };
+        let (endpoint, offsets) = handle.split_at(usize::from(is_handle));
+        endpoint.iter().try_for_each(|endpoint| self.register_of(endpoint, &[32], "a 32-bit register").map(|_| ()))?;
+        offsets.iter().try_for_each(|offset| self.register_of(offset, &[64], "a 64-bit register").map(|_| ()))?;
         let [sizes, strides @ ..] = shape else { return Ok(()) };
         let first = self.registers_of(sizes, rank, &[8, 16], "a register of 8 or 16 bits")?;
         self.registers_of(sizes, rank, &[first], "a register as wide as the others")?;
@@ -214,7 +220,15 @@ impl<'m> Checker<'m> {
         widths: &[u32],
         expected: &'static str,
     ) -> Result<u32, (Span, Problem)> {
-        match operand.name().and_then(|name| self.scopes.lookup(name.sym)) {
+        match operand.name() {
+            Some(name) => self.name_is_register(name, widths, expected),
+            None => Err((operand.span(), Problem::Kind { expected })),
+        }
+    }
+
+    /// The name of an integer register of one of these widths; gives it.
+    fn name_is_register(&self, name: Name, widths: &[u32], expected: &'static str) -> Result<u32, (Span, Problem)> {
+        match self.scopes.lookup(name.sym) {
             Some(Binding::Register(register))
                 if register.vector.is_none()
                     && !matches!(register.ty.class(), TypeClass::Float | TypeClass::Predicate)
@@ -222,7 +236,7 @@ impl<'m> Checker<'m> {
             {
                 Ok(register.ty.bits())
             }
-            _ => Err((operand.span(), Problem::Kind { expected })),
+            _ => Err((name.span, Problem::Kind { expected })),
         }
     }
 

@@ -3,7 +3,9 @@
 use rustc_hash::FxHashSet;
 
 use super::Checker;
-use crate::ast::{InlinedAt, Item, Loc, Module, Name, Section, SectionEntry, SectionValue, Span, Sym};
+use crate::ast::{
+    InlinedAt, IntermediateSource, Item, Loc, Module, Name, Section, SectionEntry, SectionValue, Span, Sym,
+};
 use crate::diag::{Diagnostic, Rule};
 
 /// What is known of sections and of the places that lines of the text have in the source.
@@ -62,6 +64,17 @@ impl<'m> Checker<'m> {
             self.inlined(inlined, loc.span);
         }
         self.places.seen.insert([loc.file, loc.line, loc.column]);
+    }
+
+    /// The source in an intermediate language: its files have been named before.
+    pub(super) fn intermediate_source(&mut self, source: &IntermediateSource, files: &FxHashSet<u32>) {
+        self.needs("`.nv_intermediate_source_section`", "nv_intermediate_source_section", source.span);
+        for block in &source.blocks {
+            if !files.contains(&block.file) {
+                let message = format!("no `.file {}` stands before the source section", block.file);
+                self.declaration(block.span, message, "give the file an index with `.file`, further up");
+            }
+        }
     }
 
     fn inlined(&mut self, inlined: &InlinedAt, span: Span) {

@@ -1,6 +1,8 @@
 //! What holds for a whole module: version, targets, directives, aliases.
 
 use super::Checker;
+use rustc_hash::FxHashSet;
+
 use crate::ast::{Function, FunctionDirective, Item, Linkage, Name, Prototype, Space, Span, Sym, Variable};
 use crate::diag::{Diagnostic, Rule};
 use crate::grammar::{self, Target};
@@ -17,6 +19,7 @@ impl<'m> Checker<'m> {
         self.version();
         self.targets();
         self.address_size();
+        let mut files = FxHashSet::default();
         for item in &self.module.items {
             match item {
                 Item::Variable(variable) => self.module_variable(variable),
@@ -29,7 +32,11 @@ impl<'m> Checker<'m> {
                 Item::Pragma(pragmas) => self.module_pragmas(pragmas),
                 Item::Loc(loc) => self.location(loc),
                 Item::Section(section) => self.needs("`.section`", "section", section.span),
-                Item::Function(_) | Item::File(_) => {}
+                Item::File(file) => {
+                    files.insert(file.index);
+                }
+                Item::IntermediateSource(source) => self.intermediate_source(source, &files),
+                Item::Function(_) => {}
             }
         }
         self.constant_space();

@@ -507,11 +507,16 @@ fn constant_fits(imm: Imm, span: Span, wanted: ScalarType, spec: &OperandSpec) -
         return Err((span, Problem::Constant { wanted, float }));
     }
     match (spec.range, imm.int_bits()) {
-        (Some(bounds), Some(bits)) if !bounds.hold(bits as i64) => {
+        (Some(bounds), Some(bits)) if !bounds.hold(bits as i64) && !is_all_lanes(bounds, bits as i64) => {
             Err((span, Problem::Range { found: bits as i64, bounds }))
         }
         _ => Ok(()),
     }
+}
+
+/// -1 is the mask of all lanes where that alone may stand.
+fn is_all_lanes(bounds: Bounds, number: i64) -> bool {
+    bounds.low == i64::from(u32::MAX) && number == -1
 }
 
 /// True if a register of type `register` can stand where an instruction has

@@ -1,7 +1,10 @@
-//! Debugging directives: `.file`, `.section`, `.loc`. They are kept as data.
+//! Debugging directives: `.file`, `.section`, `.loc`, `.nv_intermediate_source_section`. They are kept as data.
 
 use super::{Parse, Parser};
-use crate::ast::{FileDirective, Imm, InlinedAt, Loc, Modifier, ScalarType, Section, SectionEntry, SectionValue};
+use crate::ast::{
+    CodeBlock, FileDirective, Imm, InlinedAt, IntermediateSource, Loc, Modifier, ScalarType, Section, SectionEntry,
+    SectionValue,
+};
 use crate::diag::Diagnostic;
 use crate::lexer::Token;
 
@@ -82,6 +85,75 @@ impl Parser<'_> {
             entries.push(SectionEntry::Data(width, self.comma_list(|p| p.section_value(width))?));
         }
         Ok(Section { name, entries, span })
+    }
+
+    /// `.nv_intermediate_source_section { .code_block { … } … }`
+    pub(super) fn intermediate_source(&mut self) -> Parse<IntermediateSource> {
+        let start = self.span;
+        self.bump();
+        let span = self.since(start);
+        self.expect(Token::LeftBrace)?;
+        let mut blocks = Vec::new();
+        while !self.eat(Token::RightBrace) {
+            self.dotted(".code_block")?;
+            self.expect(Token::LeftBrace)?;
+            blocks.push(self.code_block()?);
+            self.expect(Token::RightBrace)?;
+        }
+        Ok(IntermediateSource { blocks, span })
+    }
+
+    fn code_block(&mut self) -> Parse<CodeBlock> {
+        self.field(".ir_name")?;
+        let language = self.string()?;
+        self.field(".sourceFileName")?;
+        let start = self.span;
+        let file = self.integer("the file index")?;
+        let span = self.since(start);
+        let text = self.source()?;
+        Ok(CodeBlock { language, file, text, span })
+    }
+
+    /// `name:`, without space.
+    fn field(&mut self, name: &str) -> Parse<()> {
+        self.dotted(name)?;
+        if self.token == Token::Colon && self.span.start != self.previous_end {
+            return Err(self.unexpected(&format!("`:` directly behind `{name}`")));
+        }
+        self.expect(Token::Colon)
+    }
+
+    fn dotted(&mut self, word: &str) -> Parse<()> {
+        if self.token != Token::Dot || self.slice() != word {
+            return Err(self.unexpected(&format!("`{word}`")));
+        }
+        self.bump();
+        Ok(())
+    }
+
+    /// The lines between `.source_begin` and `.source_end`, which stand on lines of their own; they are no tokens.
+    fn source(&mut self) -> Parse<String> {
+        const BLANK: [char; 2] = [' ', '\t'];
+        if self.token != Token::Dot || self.slice() != ".source_begin" {
+            return Err(self.unexpected("`.source_begin`"));
+        }
+        let rest = self.lexer.remainder();
+        let Some(first) = rest.find('\n').filter(|end| rest[..*end].trim_matches(BLANK).is_empty()) else {
+            let message = "`.source_begin` stands on a line of its own";
+            return self.fail(Diagnostic::new(self.span, message));
+        };
+        let mut end = first + 1;
+        for line in rest[end..].split_inclusive('\n') {
+            if line.strip_suffix('\n').is_some_and(|line| line.trim_matches(BLANK) == ".source_end") {
+                let text = rest[first + 1..end].to_owned();
+                self.bump_by(end + line.len());
+                return Ok(text);
+            }
+            end += line.len();
+        }
+        self.cut_short = true;
+        let diagnostic = Diagnostic::new(self.span, "source text is never closed").label("starts here");
+        self.fail(diagnostic.help("add `.source_end` on a line of its own"))
     }
 
     fn data_width(&mut self) -> Parse<ScalarType> {

@@ -140,6 +140,7 @@ impl<'s> Parser<'s> {
             }
             ".file" => items.push(Item::File(self.file()?)),
             ".section" => items.push(Item::Section(self.section()?)),
+            ".nv_intermediate_source_section" => items.push(Item::IntermediateSource(self.intermediate_source()?)),
             ".loc" => items.push(Item::Loc(self.loc()?)),
             ".pragma" => items.push(Item::Pragma(self.pragma()?)),
             ".alias" => items.push(self.alias()?),

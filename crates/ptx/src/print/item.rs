@@ -2,8 +2,8 @@
 
 use super::Printer;
 use crate::ast::{
-    Attribute, FileDirective, Function, FunctionDirective, Init, Item, LANGUAGES, Linkage, Module, Property,
-    PropertyValue, Section, SectionEntry, SectionValue, Variable,
+    Attribute, CodeBlock, FileDirective, Function, FunctionDirective, Init, IntermediateSource, Item, LANGUAGES,
+    Linkage, Module, Property, PropertyValue, Section, SectionEntry, SectionValue, Variable,
 };
 
 impl Printer<'_> {
@@ -26,6 +26,7 @@ impl Printer<'_> {
         match item {
             Item::Function(function) => return self.function(function),
             Item::Section(section) => return self.section(section),
+            Item::IntermediateSource(source) => return self.intermediate_source(source),
             Item::DwarfLine(_) => return,
             Item::File(file) => return self.file(file),
             Item::Loc(loc) => {
@@ -259,6 +260,15 @@ impl Printer<'_> {
                 }
             }
             self.text("\n");
+        }
+        self.text("}\n");
+    }
+
+    fn intermediate_source(&mut self, source: &IntermediateSource) {
+        self.text(".nv_intermediate_source_section\n{\n");
+        for CodeBlock { language, file, text, .. } in &source.blocks {
+            self.put(format_args!(".code_block\n{{\n.ir_name: \"{language}\"\n.sourceFileName: {file}\n"));
+            self.put(format_args!(".source_begin\n{text}.source_end\n}}\n"));
         }
         self.text("}\n");
     }

@@ -21,6 +21,14 @@ fn copies_of_the_fabric_are_refused_by_name() {
         ("UBLKCP.G.S.STRONG.SYS [UR4], [UR8], UR10", "behind the fabric, at 0x20040000000080"),
         ("UBLKRED.G.S.ADD.STRONG.SYS [UR4], [UR8], UR10", "behind the fabric, at 0x20040000000080"),
         ("UBLKCP.G.S.COUNTED.STRONG.SYS [UR4], [UR8], UR10", "a copy that is counted"),
+        (
+            "MOV R4, UR4\nMOV R5, UR5\nATOMG.E.ADD.STRONG.SYS PT, R2, [R4.64+URZ], R6",
+            "behind the fabric, at 0x20040000000080",
+        ),
+        (
+            "MOV R4, UR4\nMOV R5, UR5\nLDGMC.E.ADD.32.STRONG.SYS R2, [R4.64+URZ]",
+            "behind the fabric, at 0x20040000000080",
+        ),
     ] {
         let fault = Run { arch: Arch::Sm100, ..Run::default() }.fault(&format!("{OPERANDS}\n{copy}\nEXIT"));
         let (FaultKind::Misuse(message) | FaultKind::Unsupported(message)) = fault.kind else {

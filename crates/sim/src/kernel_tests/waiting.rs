@@ -122,3 +122,43 @@ fn a_warp_arrives_for_its_threads_on_sm_107() {
     // Not over before; over when the warp has arrived; the second phase too.
     assert_eq!(words[..32], [6; 32]);
 }
+
+/// Mbarriers of 3 and of 1 arrivals: threads 29 to 31 arrive at the first, thread 31 at the second, of which it gets the state; no thread
+/// arrives where the guard lets none through.
+#[test]
+fn threads_arrive_under_a_guard_of_their_own_on_sm_107() {
+    let text = "
+        UMOV UR6, 0x100
+        UMOV UR4, 0x1ffffa
+        UMOV UR5, 0x7fffe800
+        USYNCS.EXCH.64 URZ, [UR6], UR4
+        UMOV UR4, 0x1ffffe
+        UMOV UR5, 0x7ffff800
+        USYNCS.EXCH.64 URZ, [UR6+0x8], UR4
+        S2R R0, SR_TID.X
+        LDC.64 R2, c[0x0][0x380]
+        LDCU.64 UR8, c[0x0][0x358]
+        IMAD.WIDE.U32 R2, R0, 0x4, R2
+        ISETP.GT.U32.AND P0, PT, R0, 0x1c, PT
+        ISETP.GT.U32.AND P1, PT, R0, 0x1e, PT
+        ISETP.GT.U32.AND P2, PT, R0, 0x1f, PT
+        UMOV UR7, 0x0
+        @P2 SYNCSU.ARRIVE.TRANS64.A1T0 URZ, [UR6+0x8]
+        USYNCS.PHASECHK.TRANS64 UP0, [UR6+0x8], UR7
+        @P0 SYNCSU.ARRIVE.TRANS64.A1T0 URZ, [UR6]
+        USYNCS.PHASECHK.TRANS64 UP1, [UR6], UR7
+        @P1 SYNCSU.ARRIVE.TRANS64.A1T0 UR10, [UR6+0x8]
+        USYNCS.PHASECHK.TRANS64 UP2, [UR6+0x8], UR7
+        PLOP3.LUT P3, PT, PT, PT, UP0, 0x80, 0x8
+        PLOP3.LUT P4, PT, PT, PT, UP1, 0x80, 0x8
+        PLOP3.LUT P5, PT, PT, PT, UP2, 0x80, 0x8
+        MOV R1, UR11
+        @P3 IADD3 R1, PT, PT, R1, 0x1, RZ
+        @P4 IADD3 R1, PT, PT, R1, 0x2, RZ
+        @P5 IADD3 R1, PT, PT, R1, 0x4, RZ
+        STG.E desc[UR8][R2.64], R1
+        EXIT";
+    let words = Run { arch: Arch::Sm107, ..Run::default() }.words(text);
+    // The second one is not over without an arrival; both are with theirs. The state is the upper word that was there before.
+    assert_eq!(words[..32], [0x7fff_f800 + 6; 32]);
+}

@@ -15,7 +15,15 @@ pub(super) fn outstanding(inst: &Inst) -> usize {
 }
 
 pub(super) fn is_mbarrier(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::SYNCS | Opcode::SYNCSU_WARP | Opcode::SYNCSU | Opcode::SYNCSU_LD | Opcode::ARRIVES)
+    matches!(
+        opcode,
+        Opcode::SYNCS
+            | Opcode::SYNCSU_WARP
+            | Opcode::SYNCSU_THREADS
+            | Opcode::SYNCSU
+            | Opcode::SYNCSU_LD
+            | Opcode::ARRIVES
+    )
 }
 
 /// The mbarrier that an address is in.

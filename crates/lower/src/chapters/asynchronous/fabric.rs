@@ -2,7 +2,9 @@
 //! an address of global memory, and the copy engine does the rest.
 
 use crate::chapters::asynchronous::bulk::{self, Rest};
-use crate::chapters::asynchronous::{address_of, groups_left, mbarrier, shared_word, wait_for_groups};
+use crate::chapters::asynchronous::{
+    address_of, fabric_threads, groups_left, mbarrier, shared_word, tensor, wait_for_groups,
+};
 use crate::error::Lowered;
 use crate::function::uniform::{one_by_one, uniform};
 use crate::function::{FnLower, operands, ops, sources};
@@ -21,6 +23,9 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     match () {
         () if instruction.has(Word::Submit) => submit(cx, instruction),
         () if instruction.has(Word::Wait) => wait(cx, instruction),
+        () if instruction.has(Word::TryAtom) => fabric_threads::atom(cx, instruction),
+        () if instruction.has(Word::TryPullred) => fabric_threads::pull(cx, instruction),
+        () if instruction.has(Word::Tensor) => boxes(cx, instruction),
         // What no copy engine reaches the fabric from, stops.
         () if !cx.has_with(Sass::UBLKCP, Field::COUNTED.is(true)) => {
             cx.emit(Sass::BPT, &[], &[(A, Operand::imm(1))]).map(|_| ())
@@ -53,17 +58,38 @@ fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 pub(crate) fn handle(cx: &mut FnLower<'_, '_>, instruction: &Instruction, n: usize) -> Lowered<Vec<Operand>> {
     let address = address_of(cx, instruction, n)?;
     let AddressBase::Name(endpoint) = address.base else { return Err(unknown(cx, instruction)) };
-    let endpoint = sources::src(cx, &ast::Operand::Name(endpoint))?;
+    handle_words(cx, &ast::Operand::Name(endpoint), &address.rest)
+}
+
+/// The same of an endpoint and offsets.
+pub(crate) fn handle_words(
+    cx: &mut FnLower<'_, '_>,
+    endpoint: &ast::Operand,
+    offsets: &[ast::Operand],
+) -> Lowered<Vec<Operand>> {
+    let endpoint = sources::src(cx, endpoint)?;
     let base = cx.temp()?;
     ops::multiply_add(cx, base, endpoint, Operand::imm(ENDPOINT_SIZE), Operand::imm(ENDPOINTS))?;
     let mut words = Vec::new();
-    for offset in &address.rest {
+    for offset in offsets {
         let offset = sources::src64(cx, offset)?;
         let high = cx.temp()?;
         ops::add(cx, high, base, offset.hi)?;
         words.extend([offset.lo, high]);
     }
     Ok(words)
+}
+
+/// `fabric.try_….async.tensor…`: the mbarrier counts the units that go out, when they are under way.
+fn boxes(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    tensor::lower(cx, instruction)?;
+    if instruction.has(Word::TryGet) {
+        return Ok(());
+    }
+    let bytes = sources::src(cx, operands::operand(instruction, 2)?)?;
+    let units = bulk::units(cx, bytes)?;
+    let counted = ops::in_reg(cx, units)?;
+    mbarrier::syncs::complete(cx, instruction, 3, counted)
 }
 
 /// `fabric.try_get.async… [dst], [endpoint, offset], size, [mbar]{, policy};`

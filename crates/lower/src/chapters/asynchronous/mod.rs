@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `copy` | `cp.async`: copies of single threads, in groups |
 //! | `bulk` | `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory, their groups, prefetches |
-//! | `fabric` | `fabric`: copies of other devices' memory |
+//! | `fabric`, `fabric_threads` | `fabric`: copies of other devices' memory; atomic operations and reductions that threads do |
 //! | `launch` | `clusterlaunchcontrol`: the work of other blocks |
 //! | `tensor` | `cp.async.bulk.tensor`: copies of boxes of tensors |
 //! | `tensor_override` | `.override::…`: what replaces their descriptions |
@@ -15,6 +15,7 @@
 pub(crate) mod bulk;
 pub(crate) mod copy;
 pub(crate) mod fabric;
+pub(crate) mod fabric_threads;
 pub(crate) mod launch;
 pub(crate) mod mbarrier;
 pub(crate) mod remote;

@@ -47,18 +47,21 @@ enum Way {
     Prefetch,
 }
 
-/// `cp{.reduce}.async.bulk{.prefetch}.tensor.dim…`, `applypriority.async.bulk.tensor.dim…`
+/// `cp{.reduce}.async.bulk{.prefetch}.tensor.dim…`, `applypriority.async.bulk.tensor.dim…`, `fabric.try_….async.tensor.dim…`
 pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     cx.guard_by_branch()?;
     let way = match () {
         () if instruction.has(Word::Prefetch) || instruction.opcode == Opcode::Applypriority => Way::Prefetch,
         () if instruction.space() == Some(Space::Global) => Way::Store,
+        () if instruction.opcode == Opcode::Fabric && !instruction.has(Word::TryGet) => Way::Store,
         () => Way::Load,
     };
     // The tensor comes second in loads; in stores the shared address does.
     let (tensor_at, after) = match way {
         Way::Load => (1, 2),
+        // Size and mbarrier stand behind.
+        Way::Store if instruction.opcode == Opcode::Fabric => (0, 4),
         Way::Store => (0, 2),
         Way::Prefetch => (0, 1),
     };
@@ -94,7 +97,7 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     extra.extend(blocks.wide());
     let policy = rest.policy(cx, instruction)?;
     let mut map = wide_words(cx, None, tensor)?.to_vec();
-    map.extend(replaced.address.into_iter().flatten());
+    map.extend(replaced.address);
     if way == Way::Load {
         if replaced.shape.is_none() {
             inst.mods.set(Field::MULTICAST, blocks.narrow().is_some());
@@ -121,7 +124,9 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way, replac
     let [plain, reshaped] = match way {
         Way::Load => [Sass::UTMALDG, Sass::UTMALDG_RESHAPED],
         Way::Prefetch => [Sass::UTMAPF, Sass::UTMAPF_RESHAPED],
-        Way::Store if instruction.has(Word::Reduce) => [Sass::UTMAREDG, Sass::UTMAREDG_RESHAPED],
+        Way::Store if instruction.has(Word::Reduce) || instruction.has(Word::TryRed) => {
+            [Sass::UTMAREDG, Sass::UTMAREDG_RESHAPED]
+        }
         Way::Store => [Sass::UTMASTG, Sass::UTMASTG_RESHAPED],
     };
     let opcode = if replaced.shape.is_some() { reshaped } else { plain };
@@ -132,14 +137,17 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way, replac
             return Err(unknown(cx, instruction));
         }
         inst.mods.set(Field::IM2COL, mode);
-        if replaced.address.is_some() {
+        if !replaced.address.is_empty() {
             inst.mods.set(Field::TENSOR_ADDRESS, true);
         }
+    }
+    if instruction.has(Word::CountedBytes) {
+        inst.mods.set(Field::COUNTED, true);
     }
     if let Some(control) = super::l2_control(cx, opcode, instruction)? {
         inst.mods.apply(control);
     }
-    if instruction.has(Word::Reduce) {
+    if instruction.has(Word::Reduce) || instruction.has(Word::TryRed) {
         let (_, op) =
             crate::chapters::atomics::operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
         inst.mods.set(Field::ATOM_OP, op);

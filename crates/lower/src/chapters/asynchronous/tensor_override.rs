@@ -1,6 +1,7 @@
 //! `.override::…` of copies of tensors: the address, the sizes and the strides that stand in the brackets instead of those of the
 //! tensor map. Source: code of ptxas 13.5.37.
 
+use crate::chapters::asynchronous::fabric;
 use crate::chapters::asynchronous::tensor::dimensions;
 use crate::error::Lowered;
 use crate::function::ops::lut;
@@ -8,13 +9,13 @@ use crate::function::{FnLower, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::{Field, Opcode as Sass};
 use oriole_ori::Operand;
-use oriole_ptx::ast::{self, Address, Instruction, Word};
+use oriole_ptx::ast::{self, Address, Instruction, Opcode, Word};
 
 /// What replaces the tensor map.
 #[derive(Debug, Default)]
 pub(super) struct Override {
-    /// The two words of the tensor's address.
-    pub(super) address: Option<[Operand; 2]>,
+    /// The words of the tensor's address, and of that of a counter.
+    pub(super) address: Vec<Operand>,
     pub(super) shape: Option<TensorShape>,
 }
 
@@ -28,7 +29,8 @@ pub(super) struct TensorShape {
 }
 
 impl Override {
-    /// What stands in the brackets of `tensor`: `[map{, address}{, {sizes}{, {lower}, upper}}, {coordinates}]`.
+    /// What stands in the brackets of `tensor`: `[map{, address}{, {sizes}{, {lower}, upper}}, {coordinates}]`. Instead of the
+    /// address there may be a handle of the fabric: `endpoint, offset{, counter}`.
     pub(super) fn of(cx: &mut FnLower<'_, '_>, instruction: &Instruction, tensor: &Address) -> Lowered<Override> {
         if !instruction.has(Word::OverrideGlobalAddress) {
             return Ok(Override::default());
@@ -36,14 +38,24 @@ impl Override {
         if !cx.has_with(Sass::UTMALDG, Field::TENSOR_ADDRESS.is(true)) {
             return Err(unknown(cx, instruction));
         }
-        let (address, shape) = match &tensor.rest[..] {
-            [address, _] => (address, None),
-            [address, sizes, _] => (address, Some(shape(cx, instruction, sizes, None)?)),
-            [address, sizes, lower, upper, _] => (address, Some(shape(cx, instruction, sizes, Some((lower, upper)))?)),
+        let is_handle = instruction.opcode == Opcode::Fabric;
+        let count = 1 + usize::from(is_handle) + usize::from(instruction.has(Word::CountedBytes));
+        let Some((address, rest)) = tensor.rest.split_at_checked(count) else { return Err(unknown(cx, instruction)) };
+        let address = match address {
+            [endpoint, offsets @ ..] if is_handle => fabric::handle_words(cx, endpoint, offsets)?,
+            [address, ..] => {
+                let address = sources::src64(cx, address)?;
+                vec![address.lo, address.hi]
+            }
+            [] => return Err(unknown(cx, instruction)),
+        };
+        let shape = match rest {
+            [_] => None,
+            [sizes, _] => Some(shape(cx, instruction, sizes, None)?),
+            [sizes, lower, upper, _] => Some(shape(cx, instruction, sizes, Some((lower, upper)))?),
             _ => return Err(unknown(cx, instruction)),
         };
-        let address = sources::src64(cx, address)?;
-        Ok(Override { address: Some([address.lo, address.hi]), shape })
+        Ok(Override { address, shape })
     }
 }
 

@@ -11,9 +11,9 @@ use crate::effect::{Effect, Env, Unsupported};
 use crate::halt::Halt;
 use crate::lanes::{WARP, lanes_of};
 use crate::operand::Src;
-use crate::space::{Place, Words};
+use crate::space::{Place, Words, refuse_fabric};
 use crate::state::State;
-use oriole_device::{Access, FaultKind};
+use oriole_device::Access;
 use oriole_isa::{AtomOp, AtomType, BulkType, CopyDst, CopySrc, Field, Inst, Opcode, Role};
 
 /// Bytes of a unit.
@@ -76,21 +76,6 @@ impl Operands {
     }
 }
 
-/// Bit of a global address that the code of `fabric` instructions sets, as ptxas 13.5.37 makes it.
-const FABRIC: u32 = 53;
-
-/// Other devices' memory behind the fabric is none that a launch here has.
-fn refuse_fabric(lane: usize, place: Place) -> Result<(), Halt> {
-    match place {
-        Place::Global(address) if address >> FABRIC == 1 => {
-            let what =
-                format!("a copy of other devices' memory behind the fabric, at {address:#x}: it is not simulated");
-            Err(Halt::fault(lane, FaultKind::Misuse(what)))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The place `bytes` after another.
 pub(super) fn after(place: Place, bytes: u64) -> Place {
     match place {
@@ -148,8 +133,8 @@ fn copy(inst: &Inst) -> Result<Effect, Unsupported> {
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let lane = state.first_active();
         let transfer = operands.transfer(state);
-        refuse_fabric(lane, transfer.to)?;
-        refuse_fabric(lane, transfer.from)?;
+        refuse_fabric(transfer.to).map_err(|kind| Halt::fault(lane, kind))?;
+        refuse_fabric(transfer.from).map_err(|kind| Halt::fault(lane, kind))?;
         let bytes = transfer.units * UNIT;
         let own = (transfer.mbarrier >> 24) as usize;
         report(env, Access::Read, lane, transfer.from, bytes);
@@ -221,7 +206,7 @@ fn reduce(inst: &Inst) -> Result<Effect, Unsupported> {
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let lane = state.first_active();
         let transfer = operands.transfer(state);
-        refuse_fabric(lane, transfer.to)?;
+        refuse_fabric(transfer.to).map_err(|kind| Halt::fault(lane, kind))?;
         if !operands.to_shared && !commutes {
             env.require_turn()?;
         }

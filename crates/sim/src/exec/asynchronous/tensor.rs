@@ -13,7 +13,7 @@ use crate::effect::{Effect, Env, Unsupported};
 use crate::halt::Halt;
 use crate::lanes::lanes_of;
 use crate::operand::Src;
-use crate::space::{Named, Place, Words};
+use crate::space::{Named, Place, Words, refuse_fabric};
 use crate::state::State;
 use oriole_device::tensor_map::{BYTES, Element, Fill, MAX_RANK, Shape, TensorMap};
 use oriole_device::{Access, FaultKind};
@@ -82,6 +82,9 @@ struct Transfer {
 
 impl Operands {
     fn of(inst: &Inst) -> Result<Operands, Unsupported> {
+        if inst.get(Field::COUNTED) {
+            return Err(Unsupported("a copy that is counted".into()));
+        }
         let mode = match inst.get(Field::IM2COL) {
             Im2col::OFF => Mode::Tile,
             Im2col::ON => Mode::Im2col,
@@ -139,6 +142,7 @@ impl Operands {
             return Err(misuse(format!("a copy in {} dimensions of a tensor that has {}", self.rank, map.rank)));
         }
         self.replace(state, &mut map).map_err(misuse)?;
+        refuse_fabric(Place::Global(map.address)).map_err(|kind| Halt::fault(lane, kind))?;
         let coordinate = |i: usize| match self.strides {
             Some(_) => 0,
             None => i64::from(state.ur(self.first + self.before + i) as i32),

@@ -1,5 +1,5 @@
 //! `USYNCS` of sm_107: what `SYNCS` does for each thread, once for the warp. The mbarrier's address and the operand are in a pair of
-//! uniform registers.
+//! uniform registers. `SYNCSU` is for each thread again, at an mbarrier that a uniform register has the address of.
 
 use super::super::address::{Address, AddressWidth};
 use super::syncs::{addresses, change, counts, load, misuse, phase_of, store};
@@ -13,7 +13,7 @@ use crate::space::Place;
 use crate::state::State;
 use crate::threads::Wait;
 use oriole_device::Access;
-use oriole_isa::{Field, Inst, Opcode, PhaseType, Role, SyncsCctl, SyncsCount, SyncsOp};
+use oriole_isa::{Field, Inst, Opcode, PhaseType, Role, SyncsCctl, SyncsCount, SyncsOp, SyncsResult};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -21,6 +21,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         (Opcode::SYNCSU_WARP, SyncsOp::ARRIVE) => arrive(inst)?,
         (Opcode::SYNCSU_WARP, SyncsOp::PHASECHK) => check_phase(inst)?,
         (Opcode::SYNCSU_WARP, SyncsOp::CCTL) => invalidate(inst)?,
+        (Opcode::SYNCSU_THREADS, _) => arrive_by_thread(inst)?,
         _ => return Ok(None),
     }))
 }
@@ -50,8 +51,41 @@ fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
             return Ok(());
         };
         for rank in lanes_of(blocks.scalar(state)) {
-            let place = place & 0xff_ffff | (rank as u32) << 24;
-            change(env, lane, place, (bytes, count, leave), PhaseKind::Arrive)?;
+            change(env, lane, in_block(place, rank), (bytes, count, leave), PhaseKind::Arrive)?;
+        }
+        Ok(())
+    }))
+}
+
+/// The place of the mbarrier in another block.
+fn in_block(place: u32, rank: usize) -> u32 {
+    place & 0xff_ffff | (rank as u32) << 24
+}
+
+/// `SYNCSU.ARRIVE`: one arrival for each thread that the guard lets through. The state, which is one for the warp, is that before the
+/// first of them.
+fn arrive_by_thread(inst: &Inst) -> Result<Effect, Unsupported> {
+    if inst.get(Field::SYNCS_RESULT) == SyncsResult::TMASK {
+        return Err(Unsupported("the mask of a transaction in uniform registers".to_owned()));
+    }
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let (to, leave) = (Dst::of(inst, Role::D), inst.get(Field::OPTOUT));
+    let blocks = inst.get(Field::MULTICAST).then(|| Src::of(inst, Role::A));
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let places = addresses(&address, state, env, Access::Atomic);
+        let mut first = None;
+        for lane in state.active_lanes() {
+            let targets: Vec<u32> = match &blocks {
+                Some(blocks) => lanes_of(blocks.scalar(state)).map(|rank| in_block(places[lane], rank)).collect(),
+                None => vec![places[lane]],
+            };
+            for place in targets {
+                let before = change(env, lane, place, (0, 1, leave), PhaseKind::Arrive)?;
+                first.get_or_insert(before.0);
+            }
+        }
+        if let Some(first) = first {
+            to.set_wide(state, &[first; WARP]);
         }
         Ok(())
     }))
