@@ -230,6 +230,38 @@ fn functions_of_vectors_are_those_of_their_elements() {
     }
 }
 
+#[test]
+fn pairs_of_results() {
+    let list: Vec<(u128, u128)> =
+        SPECIAL.into_iter().chain([2.75, -7.125, 1e-3, 8_388_609.0]).map(|x| (x.to_bits().into(), 0)).collect();
+    let declaration = "declare { float, float } @llvm.modf.f32(float)\n";
+    for (index, exact) in [(0, f32::fract as fn(f32) -> f32), (1, f32::trunc)] {
+        let body = format!(
+            "  %p = call {{ float, float }} @llvm.modf.f32(float %a)\n  %r = extractvalue {{ float, float }} %p, {index}\n"
+        );
+        for ((x, _), result) in list.iter().zip(binary(["float"; 3], declaration, &body, &list, "sm_80")) {
+            let (x, found) = (f32::from_bits(*x as u32), f32::from_bits(result as u32));
+            // As C has it: both parts have the sign of the number, and of an infinity no fraction is left.
+            let exact = if x.is_infinite() && index == 0 { 0.0 } else { exact(x) }.copysign(x);
+            assert!(found.to_bits() == exact.to_bits() || found.is_nan() && x.is_nan(), "{x} {index}: {found}");
+        }
+    }
+    let declaration = "declare { <2 x half>, <2 x half> } @llvm.sincos.v2f16(<2 x half>)\n";
+    let body = "  %p = call afn { <2 x half>, <2 x half> } @llvm.sincos.v2f16(<2 x half> %a)\n  \
+                %s = extractvalue { <2 x half>, <2 x half> } %p, 0\n  %c = extractvalue { <2 x half>, <2 x half> } %p, 1\n  \
+                %r = shufflevector <2 x half> %s, <2 x half> %c, <2 x i32> <i32 0, i32 3>\n";
+    let pack = |x: f32, y: f32| u128::from(f16::from_f32(x).to_bits()) | u128::from(f16::from_f32(y).to_bits()) << 16;
+    let list: Vec<(u128, u128)> = (0..100).map(|at| (pack(at as f32 / 40.0, at as f32 / -50.0), 0)).collect();
+    for ((xy, _), result) in list.iter().zip(binary(["<2 x half>"; 3], declaration, body, &list, "sm_80")) {
+        let [x, y, sine, cosine] =
+            [*xy, *xy >> 16, result, result >> 16].map(|bits| f16::from_bits(bits as u16).to_f64());
+        assert!(
+            (sine - x.sin()).abs() < two(-11.0) && (cosine - y.cos()).abs() < two(-11.0),
+            "{x} {y}: {sine} {cosine}"
+        );
+    }
+}
+
 /// Sine and cosine have their bound from -pi to pi.
 #[test]
 fn sines_and_cosines() {
