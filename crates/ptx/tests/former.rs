@@ -181,6 +181,10 @@ fn what_ptxas_refuses_is_refused() {
         let text = module(version, target, before, list, body);
         assert!(load(&text).is_err(), "{text}");
     }
+    // More than are passed.
+    let many: String = (0..257).map(|number| format!("mov.u32 g{number}, 0; ")).collect();
+    let many = module("1.4", "sm_13", &format!(".reg .u32 g<300>; .func f {{ {many} ret; }}"), "", "call f;");
+    assert!(load(&many).is_err());
     let taken = [
         ("2.3", "sm_20", "", "(.param .u64 p)", "mad.f32 %f1, %f2, %f3, %f4;"),
         (

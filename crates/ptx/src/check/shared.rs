@@ -1,13 +1,16 @@
 //! Modules that declare `.reg` or `.local` at file level: ptxas compiles them without a calling convention.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::Checker;
 use crate::ast::{Name, Sym};
+use crate::call_order::callees_first;
 use crate::diag::{Diagnostic, Rule};
 use crate::mentions::{self, Mention};
 use crate::scope::Binding;
 
+/// Most names of the file level that functions mention: each call stores and loads them.
+const MOST_SHARED: usize = 256;
 const HELP: &str = "declare the `.reg` and `.local` variables of the file level in its functions, or pass them";
 
 impl Checker<'_> {
@@ -18,26 +21,40 @@ impl Checker<'_> {
         }
         let module = self.module;
         let mut calls: FxHashMap<Sym, Vec<Name>> = FxHashMap::default();
-        let mut addresses = Vec::new();
+        let (mut addresses, mut shared) = (Vec::new(), FxHashMap::default());
         for function in module.functions() {
             let Some(body) = &function.body else { continue };
             let called = calls.entry(function.name.sym).or_default();
-            mentions::of_block(body, &mut |name, how| {
-                if matches!(self.scopes.lookup(name.sym), Some(Binding::Function(_))) {
-                    if how == Mention::Callee { called.push(name) } else { addresses.push(name) }
+            let mut visit = |name: Name, how| match self.scopes.lookup(name.sym) {
+                Some(Binding::Function(_)) if how == Mention::Callee => called.push(name),
+                Some(Binding::Function(_)) => addresses.push(name),
+                Some(binding)
+                    if !function.is_entry
+                        && binding.declared().is_some_and(|own| self.thread_places.contains(&own.span.start)) =>
+                {
+                    shared.entry(name.sym).or_insert(name);
                 }
+                _ => {}
+            };
+            mentions::of_block(body, &mut visit);
+            mentions::instructions(body, &mut |instruction| {
+                instruction.guard.into_iter().for_each(|guard| visit(guard.pred, Mention::Other));
             });
         }
         for name in addresses {
             let message = format!("`{}` has no address in a module with variables of threads", self.text(name.sym));
             self.error(Diagnostic::new(name.span, message).rule(Rule::Declaration).help(HELP));
         }
-        for function in module.functions().filter(|function| !function.is_entry) {
-            if let Some(name) = leads_to(&calls, function.name.sym) {
-                let message =
-                    format!("`{}` calls itself in a module with variables of threads", self.text(function.name.sym));
-                self.error(Diagnostic::new(name.span, message).rule(Rule::Declaration).help(HELP));
-            }
+        let functions: Vec<Sym> = module.functions().map(|function| function.name.sym).collect();
+        if let Err(name) = callees_first(&functions, &calls) {
+            let message = format!("`{}` calls itself in a module with variables of threads", self.text(name.sym));
+            self.error(Diagnostic::new(name.span, message).rule(Rule::Declaration).help(HELP));
+        }
+        if shared.len() > MOST_SHARED {
+            let last = shared.values().copied().max_by_key(|name| name.span.start);
+            let message = format!("functions share {} variables of threads, more than {MOST_SHARED}", shared.len());
+            let at = last.map_or(module.header[0], |name| name.span);
+            self.error(Diagnostic::new(at, message).rule(Rule::Declaration).help(HELP));
         }
     }
 
@@ -52,21 +69,4 @@ impl Checker<'_> {
             self.error(Diagnostic::new(array.span, message).rule(Rule::Declaration).help(help));
         }
     }
-}
-
-/// The call by which a function comes to itself.
-fn leads_to(calls: &FxHashMap<Sym, Vec<Name>>, function: Sym) -> Option<Name> {
-    let mut seen: FxHashSet<Sym> = FxHashSet::default();
-    let mut open = vec![function];
-    while let Some(next) = open.pop() {
-        for &name in calls.get(&next).into_iter().flatten() {
-            if name.sym == function {
-                return Some(name);
-            }
-            if seen.insert(name.sym) {
-                open.push(name.sym);
-            }
-        }
-    }
-    None
 }

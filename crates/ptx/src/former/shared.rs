@@ -8,9 +8,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::{constant, load, plain, register, store, variable};
 use crate::ast::{
-    AddressBase, Block, Function, Instruction, Item, Module, Name, Opcode, Operand, ScalarType, Space, Span, Statement,
-    Sym, SymbolTable, VectorLen,
+    AddressBase, Block, Function, Instruction, Item, Modifier, Module, Name, Opcode, Operand, ScalarType, Space, Span,
+    Statement, Sym, SymbolTable, VectorLen,
 };
+use crate::call_order::callees_first;
 use crate::mentions;
 use crate::scope::{Binding, Scopes};
 
@@ -68,7 +69,7 @@ struct Found {
     kinds: FxHashMap<Sym, (Kind, u64)>,
     /// By function: what of the file level it mentions, and what it calls.
     uses: FxHashMap<Sym, FxHashSet<Sym>>,
-    calls: FxHashMap<Sym, FxHashSet<Sym>>,
+    calls: FxHashMap<Sym, Vec<Name>>,
 }
 
 impl Found {
@@ -112,7 +113,7 @@ impl Found {
         let Some(binding) = scopes.lookup(name.sym) else { return };
         let kind = match binding {
             Binding::Function(callee) => {
-                self.calls.entry(function).or_default().insert(callee.name.sym);
+                self.calls.entry(function).or_default().push(callee.name);
                 return;
             }
             Binding::Register(register) => (Kind::Register(register.ty, register.vector), ALIGN),
@@ -134,21 +135,16 @@ impl Shared {
     fn of(module: &mut Module) -> Option<Shared> {
         let found = Found::of(module);
         let mut needs: FxHashMap<Sym, FxHashSet<Sym>> = FxHashMap::default();
-        for function in module.functions().filter(|function| !function.is_entry) {
-            let uses = found.uses.get(&function.name.sym).cloned().unwrap_or_default();
-            needs.entry(function.name.sym).or_default().extend(uses);
-        }
-        // What a callee needs its caller needs.
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (caller, callees) in &found.calls {
-                let more: Vec<Sym> = callees.iter().filter_map(|callee| needs.get(callee)).flatten().copied().collect();
-                let own = needs.entry(*caller).or_default();
-                let before = own.len();
-                own.extend(more);
-                changed |= own.len() > before;
-            }
+        let kernels: FxHashSet<Sym> = module.functions().filter(|f| f.is_entry).map(|f| f.name.sym).collect();
+        let functions: Vec<Sym> = module.functions().map(|function| function.name.sym).collect();
+        // The check leaves no function that calls itself.
+        for function in callees_first(&functions, &found.calls).ok()? {
+            // What a callee needs its caller needs; what a kernel alone mentions nobody shares.
+            let uses = found.uses.get(&function).filter(|_| !kernels.contains(&function));
+            let mut own = uses.cloned().unwrap_or_default();
+            let callees = found.calls.get(&function).into_iter().flatten();
+            callees.filter_map(|callee| needs.get(&callee.sym)).for_each(|callee| own.extend(callee));
+            needs.insert(function, own);
         }
         let mut all: Vec<Sym> = needs.values().flatten().copied().collect();
         all.sort_unstable();
@@ -157,10 +153,10 @@ impl Shared {
             return None;
         }
         // A kernel has what it mentions where functions see it.
-        for function in module.functions().filter(|function| function.is_entry) {
-            let uses = found.uses.get(&function.name.sym).into_iter().flatten();
+        for kernel in kernels {
+            let uses = found.uses.get(&kernel).into_iter().flatten();
             let shared = uses.filter(|sym| all.binary_search(sym).is_ok()).copied();
-            needs.entry(function.name.sym).or_default().extend(shared);
+            needs.entry(kernel).or_default().extend(shared);
         }
         let mut size = 0;
         let mut own = FxHashMap::default();
@@ -253,45 +249,39 @@ impl Shared {
 
     /// Says the names of an instruction anew. What is to stand behind it comes back.
     fn rename(&self, instruction: &mut Instruction) -> Option<Statement> {
+        let offset = self.move_address(instruction);
         if let Some(guard) = &mut instruction.guard {
             self.name(&mut guard.pred);
         }
-        let behind = self.moved_address(instruction);
         instruction.operands.iter_mut().for_each(|operand| self.operand(operand));
-        behind
+        let (offset, ty) = offset?;
+        let result = instruction.operands.first()?;
+        let mut sum = plain(Opcode::Add, &[ty], [result.clone(), result.clone(), constant(offset)]);
+        if let Statement::Instruction(sum) = &mut sum {
+            sum.guard = instruction.guard;
+        }
+        Some(sum)
     }
 
-    /// The address of memory as a value: `mov` has no sums of registers, and is no conversion.
-    fn moved_address(&self, instruction: &mut Instruction) -> Option<Statement> {
-        let (name, offset) = match instruction.operands.get(1)? {
-            Operand::Name(name) => (*name, 0),
-            Operand::Offset { name, offset, element } => {
-                let Kind::Memory(size) = self.meant(*name)?.kind else { return None };
-                (*name, if *element { offset.checked_mul(size.into())? } else { *offset })
-            }
-            _ => return None,
+    /// The address of memory as a value: `mov` has no sums of registers, and is no conversion. What is to be added comes
+    /// back, with its type.
+    fn move_address(&self, instruction: &mut Instruction) -> Option<(i64, ScalarType)> {
+        let operand = instruction.operands.get_mut(1).filter(|_| instruction.opcode == Opcode::Mov)?;
+        let (Operand::Name(name) | Operand::Offset { name, .. }) = *operand else { return None };
+        let Kind::Memory(size) = self.meant(name)?.kind else { return None };
+        let offset = match *operand {
+            Operand::Offset { offset, element: true, .. } => offset.saturating_mul(size.into()),
+            Operand::Offset { offset, .. } => offset,
+            _ => 0,
         };
-        let is_memory = matches!(self.meant(name)?.kind, Kind::Memory(_));
-        if instruction.opcode != Opcode::Mov || !is_memory {
-            return None;
+        *operand = Operand::Name(name);
+        let is_narrow = instruction.last_type()?.bits() == 32;
+        if is_narrow {
+            instruction.opcode = Opcode::Cvt;
+            instruction.modifiers = [ScalarType::U32, ScalarType::U64].map(Modifier::Type).into_iter().collect();
         }
-        instruction.operands[1] = Operand::Name(name);
-        let ty = instruction.last_type()?;
-        if ty.bits() == 32 {
-            let Statement::Instruction(convert) = plain(Opcode::Cvt, &[ScalarType::U32, ScalarType::U64], []) else {
-                return None;
-            };
-            (instruction.opcode, instruction.modifiers) = (convert.opcode, convert.modifiers);
-        }
-        let width = if ty.bits() == 32 { ScalarType::U32 } else { ScalarType::U64 };
-        let result = instruction.operands[0].clone();
-        (offset != 0).then(|| {
-            let mut sum = plain(Opcode::Add, &[width], [result.clone(), result, constant(offset)]);
-            if let Statement::Instruction(sum) = &mut sum {
-                sum.guard = instruction.guard;
-            }
-            sum
-        })
+        let ty = if is_narrow { ScalarType::U32 } else { ScalarType::U64 };
+        Some((offset, ty)).filter(|_| offset != 0)
     }
 
     fn meant(&self, name: Name) -> Option<&Own> {
