@@ -123,14 +123,14 @@ impl Lower<'_> {
 
     /// 1 over a square root without other uses, where both may be approximations, is `rsqrt`.
     fn inverse_root(&mut self, flags: InstFlags, [one_of, root]: [Value; 2], words: &[Word]) -> Result<bool, Error> {
-        let rough = |flags: InstFlags| flags.contains(InstFlags::APPROX_FUNC);
-        if words.iter().any(|word| word.vt != Vt::F32) || !(rough(flags) || !self.options.prec_div) {
+        let exact = |flags: InstFlags, asked: bool| asked && !flags.contains(InstFlags::APPROX_FUNC);
+        if words.iter().any(|word| word.vt != Vt::F32) || exact(flags, self.options.prec_div) {
             return Ok(false);
         }
         let Some((_, Op::Call(call))) = self.single_use(root) else { return Ok(false) };
         let is_root = self.intrinsic_name(call).is_some_and(|name| name.starts_with("sqrt."));
         let &[square] = call.args.as_slice() else { return Ok(false) };
-        if !is_root || !(rough(call.flags) || !self.options.prec_sqrt) {
+        if !is_root || exact(call.flags, self.options.prec_sqrt) {
             return Ok(false);
         }
         if self.words_of(one_of)?.iter().any(|word| word.part != Part::Bits(one(Vt::F32))) {
