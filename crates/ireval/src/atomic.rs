@@ -27,6 +27,8 @@ fn floating(op: RmwOp, format: crate::format::Format, old: &Value, operand: &Val
         RmwOp::FMin => extremum(false, false),
         RmwOp::FMaximum => extremum(true, true),
         RmwOp::FMinimum => extremum(false, true),
+        RmwOp::FMaximumNum => Extremum { max: true, nan_wins: false, zeros_ordered: true }.of(format, [old, operand]),
+        RmwOp::FMinimumNum => Extremum { max: false, nan_wins: false, zeros_ordered: true }.of(format, [old, operand]),
         _ => Err(Fault::invalid("an atomic operation of integers on floating-point numbers")),
     }
 }
@@ -78,7 +80,9 @@ fn integer(op: RmwOp, width: u32, a: u128, b: u128) -> Value {
             }
         }
         RmwOp::USubSat => a.saturating_sub(b),
-        RmwOp::Xchg | RmwOp::FAdd | RmwOp::FSub | RmwOp::FMax | RmwOp::FMin | RmwOp::FMaximum | RmwOp::FMinimum => b,
+        RmwOp::Xchg => b,
+        RmwOp::FAdd | RmwOp::FSub | RmwOp::FMax | RmwOp::FMin => b,
+        RmwOp::FMaximum | RmwOp::FMinimum | RmwOp::FMaximumNum | RmwOp::FMinimumNum => b,
     };
     Value::Bits(result & mask(width))
 }

@@ -6,6 +6,7 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod ast;
+mod call_order;
 mod check;
 pub mod diag;
 mod former;

@@ -69,6 +69,46 @@ fn declarations_move_to_where_they_are_today() {
 }
 
 #[test]
+fn functions_get_what_they_share() {
+    let lines = read(
+        ".version 1.4\n.target sm_13\n.reg .u32 count;\n.reg .pred odd;\n.local .align 4 .b8 own[8];\n\
+         .func (.reg .u32 r) f (.reg .u32 x)\n{\nld.local.u32 r, [own+4];\n@odd add.u32 count, count, x;\nret;\n}\n\
+         .func plain\n{\nret;\n}\n\
+         .entry k\n{\n.reg .u32 count, %r;\nmov.u32 count, 1;\ncall (%r), f, (count);\ncall plain;\nexit;\n}\n",
+    );
+    let has = |text: &str| lines.iter().any(|line| line.contains(text));
+    assert!(lines.iter().zip(&lines[1..]).any(|pair| pair == (&".reg .u32 x,".into(), &".reg .u64 at$shared".into())));
+    assert!(has("call (%r), f, (count, at$shared);") && has("call plain;"), "{lines:?}");
+    // The kernel's own register of the same name is another one.
+    assert!(has("mov.u32 count, 1;") && has("@odd$shared add.u32 count$shared, count$shared, x;"), "{lines:?}");
+    assert!(has(".local .align 16 .b8 memory$shared[48];"), "{lines:?}");
+}
+
+#[test]
+fn modules_as_nvcc_wrote_them_are_taken_and_refused_as_by_ptxas() {
+    let mut modules = include_str!("data/former.txt").split("\n== ");
+    let head = modules.next().unwrap_or_default();
+    let pairs = head.lines().find_map(|line| line.strip_prefix("pairs: ")).expect("pairs");
+    let pairs: Vec<(&str, &str)> = pairs.split("; ").filter_map(|pair| pair.split_once(' ')).collect();
+    let (mut taken, mut refused, mut wrong) = (0, 0, Vec::new());
+    for module in modules {
+        let mut parts = module.splitn(3, '\n');
+        let [title, verdicts, text] = [(); 3].map(|()| parts.next().unwrap_or_default());
+        let verdicts: Vec<&str> = verdicts.split(' ').collect();
+        assert_eq!(verdicts.len(), pairs.len(), "{title}");
+        for (&(version, target), verdict) in pairs.iter().zip(verdicts) {
+            let found = load(&format!(".version {version}\n.target {target}\n{text}"));
+            *if verdict == "ok" { &mut taken } else { &mut refused } += 1;
+            if found.is_ok() != (verdict == "ok") {
+                wrong.push(format!("{title} of {version} for {target}: ptxas says {verdict}; {:?}", found.err()));
+            }
+        }
+    }
+    assert!(taken > 400 && refused > 200, "{taken} {refused}");
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
 fn what_is_read_can_be_read_again() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
     let mut read = 0;
@@ -106,6 +146,27 @@ fn what_ptxas_refuses_is_refused() {
         ("2.0", "sm_13", ".func (.param .u32 r) f (.param .u32 a) { ret; }", "", ""),
         ("1.4", "sm_13, map_f64_to_f32", "", "", ""),
         ("2.2", "sm_20", ".address_size 64", "", ""),
+        // Banks of constants.
+        ("1.4", "sm_13", ".extern .const[2] .b32 c[];", "", ""),
+        ("2.2", "sm_20", ".extern .const[2] .b32 c[];", "", ""),
+        ("2.1", "sm_20", ".extern .const[11] .b32 c[];", "", ""),
+        ("2.1", "sm_20", ".extern .const[2] .b32 c[4];", "", ""),
+        ("2.1", "sm_20", ".const[2] .b32 c[4];", "", ""),
+        ("2.1", "sm_20", ".visible .const[2] .b32 c[];", "", ""),
+        ("2.1", "sm_20", ".extern .const[0] .b32 c[];", "", ""),
+        ("1.4", "sm_13", ".extern .const .b32 c[];", "", ""),
+        ("1.4", "sm_13", "", "(.param .u64 p)", "ld.const[1].u32 %r1, [%r2];"),
+        ("2.1", "sm_20", "", "", "ld.const[11].u32 %r1, [%r2];"),
+        // Without a calling convention.
+        ("2.1", "sm_20", ".reg .u32 g; .func f { call f; ret; }", "", "call f;"),
+        ("1.4", "sm_13", ".reg .u32 g; .func f; .func h { call f; ret; } .func f { call h; ret; }", "", "call f;"),
+        (
+            "2.1",
+            "sm_20",
+            ".local .u32 g; .func f (.param .u32 x) { ret; }",
+            "",
+            ".reg .u64 a; .param .u32 z; pr: .callprototype _ (.param .u32 x); mov.u64 a, f; call a, (z), pr;",
+        ),
         ("1.4", "sm_13", "", "", "div.f32 %f1, %f2, %f3;"),
         ("1.3", "sm_13", "", "", "div.approx.f32 %f1, %f2, %f3;"),
         ("4.0", "sm_20", "", "", "mad.f32 %f1, %f2, %f3, %f4;"),
@@ -120,6 +181,32 @@ fn what_ptxas_refuses_is_refused() {
         let text = module(version, target, before, list, body);
         assert!(load(&text).is_err(), "{text}");
     }
-    let plain = module("2.3", "sm_20", "", "(.param .u64 p)", "mad.f32 %f1, %f2, %f3, %f4;");
-    assert!(load(&plain).is_ok());
+    // More than are passed.
+    let many: String = (0..257).map(|number| format!("mov.u32 g{number}, 0; ")).collect();
+    let many = module("1.4", "sm_13", &format!(".reg .u32 g<300>; .func f {{ {many} ret; }}"), "", "call f;");
+    assert!(load(&many).is_err());
+    let taken = [
+        ("2.3", "sm_20", "", "(.param .u64 p)", "mad.f32 %f1, %f2, %f3, %f4;"),
+        (
+            "2.1",
+            "sm_20",
+            ".extern .const[10] .align 16 .b8 c[], d[][4], e[0];",
+            "",
+            "ld.const[10].v2.u32 {%r1, %r2}, [c+8];",
+        ),
+        (
+            "1.5",
+            "sm_13",
+            ".extern .const[1] .b32 c[];",
+            "(.param .u64 p)",
+            "ld.const.u32 %r1, [c]; ld.const[3].u32 %r1, [c];",
+        ),
+        ("2.1", "sm_20", ".extern .const[0] .b32 c[4];", "", "ld.const[0].u32 %r1, [c];"),
+        ("2.1", "sm_20", ".func f { call f; ret; }", "", "call f;"),
+        ("2.1", "sm_20", ".reg .u32 g<5>; .local .u32 l; .func f { st.local.u32 [l], g3; ret; }", "", "call f;"),
+    ];
+    for (version, target, before, list, body) in taken {
+        let text = module(version, target, before, list, body);
+        assert!(load(&text).is_ok(), "{:?}\n{text}", load(&text));
+    }
 }

@@ -32,6 +32,8 @@ const RMW: &[RmwOp] = &[
     RmwOp::USubSat,
     RmwOp::FMaximum,
     RmwOp::FMinimum,
+    RmwOp::FMaximumNum,
+    RmwOp::FMinimumNum,
 ];
 
 impl BodyReader<'_, '_> {

@@ -175,7 +175,7 @@ spelled! {
     pub enum RmwOp {
         Xchg "xchg", Add "add", Sub "sub", And "and", Nand "nand", Or "or", Xor "xor", Max "max", Min "min",
         UMax "umax", UMin "umin", FAdd "fadd", FSub "fsub", FMax "fmax", FMin "fmin", FMaximum "fmaximum",
-        FMinimum "fminimum", UIncWrap "uinc_wrap",
+        FMinimum "fminimum", FMaximumNum "fmaximumnum", FMinimumNum "fminimumnum", UIncWrap "uinc_wrap",
         UDecWrap "udec_wrap", USubCond "usub_cond", USubSat "usub_sat",
     }
 }
@@ -185,7 +185,7 @@ impl RmwOp {
     #[must_use]
     pub const fn is_float(self) -> bool {
         use RmwOp::*;
-        matches!(self, FAdd | FSub | FMax | FMin | FMaximum | FMinimum)
+        matches!(self, FAdd | FSub | FMax | FMin | FMaximum | FMinimum | FMaximumNum | FMinimumNum)
     }
 }
 

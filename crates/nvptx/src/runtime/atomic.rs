@@ -160,6 +160,12 @@ fn operation(op: RmwOp) -> Option<(&'static str, &'static str)> {
         RmwOp::FMin => ("declare $T @llvm.minnum.$X($T, $T)\n", "  %y = call $T @llvm.minnum.$X($T %x, $T %v)"),
         RmwOp::FMaximum => ("declare $T @llvm.maximum.$X($T, $T)\n", "  %y = call $T @llvm.maximum.$X($T %x, $T %v)"),
         RmwOp::FMinimum => ("declare $T @llvm.minimum.$X($T, $T)\n", "  %y = call $T @llvm.minimum.$X($T %x, $T %v)"),
+        RmwOp::FMaximumNum => {
+            ("declare $T @llvm.maximumnum.$X($T, $T)\n", "  %y = call $T @llvm.maximumnum.$X($T %x, $T %v)")
+        }
+        RmwOp::FMinimumNum => {
+            ("declare $T @llvm.minimumnum.$X($T, $T)\n", "  %y = call $T @llvm.minimumnum.$X($T %x, $T %v)")
+        }
         RmwOp::UIncWrap => ("", "  %up = add $T %x, 1\n  %c = icmp uge $T %x, %v\n  %y = select i1 %c, $T 0, $T %up"),
         RmwOp::UDecWrap => (
             "",

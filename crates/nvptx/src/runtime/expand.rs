@@ -7,7 +7,7 @@ use super::target::Target;
 use super::template::{self, Instance, name_of};
 use super::writer::Writer;
 use crate::analysis::View;
-use crate::ir::{BinaryOp, CastOp, GepFlags, InstFlags, InstId, Op, Type, TypeId, Value};
+use crate::ir::{BinaryOp, Call, CastOp, FloatPredicate, GepFlags, InstFlags, InstId, Op, Type, TypeId, Value};
 use crate::opt::call_of;
 
 /// True for instructions that [`Writer::expand`] writes out.
@@ -24,6 +24,7 @@ pub(super) fn is_expanded(view: View<'_>, inst: InstId, target: Target) -> bool 
             is(&["vector.reverse.", "vector.insert.", "vector.extract.", "masked."])
                 || is(&["vector.interleave", "vector.deinterleave", "experimental.vector.interleave"])
                 || is(&["experimental.vector.deinterleave"])
+                || is(&["sincos.", "modf."])
                 || target.splits_fmuladd && is(&["fmuladd."])
                 || (name.contains(".with.overflow.") || name.starts_with("frexp.")) && of_vectors()
         }),
@@ -42,13 +43,17 @@ impl Writer<'_, '_> {
                 let name = self.cx.view(self.body).callee(&call)?.name.to_string();
                 let name = name.strip_prefix("llvm.")?;
                 if let Some(kind) = name.strip_prefix("masked.") {
-                    self.masked(kind.split('.').next()?, &call.args, ty)?
+                    self.masked(kind.split('.').next()?, &call, ty)?
                 } else if name.contains("deinterleave") {
                     self.deinterleaved(*call.args.first()?, ty)
                 } else if name.contains("interleave") {
                     self.interleaved(&call.args, ty)
                 } else if let Some(kind) = name.strip_prefix("vector.") {
                     self.regrouped(kind, &call.args, ty)?
+                } else if let Some(own) = name.strip_prefix("sincos.") {
+                    self.sine_and_cosine(own, call.flags, *call.args.first()?, ty)
+                } else if let Some(own) = name.strip_prefix("modf.") {
+                    self.fraction_and_whole(own, *call.args.first()?, ty)
                 } else if name.starts_with("fmuladd.") {
                     let &[a, b, c] = call.args.as_slice() else { return None };
                     let product = self.push(Op::Binary(BinaryOp::FMul, call.flags, [a, b]), ty)?;
@@ -164,18 +169,27 @@ impl Writer<'_, '_> {
     }
 
     /// `llvm.masked.load`, `store`, `gather` and `scatter`: for each lane a function of the library that may access.
-    fn masked(&mut self, kind: &str, args: &[Value], ty: TypeId) -> Option<Option<Value>> {
+    /// The alignment is an argument or, since LLVM 22, an attribute of the address.
+    fn masked(&mut self, kind: &str, call: &Call, ty: TypeId) -> Option<Option<Value>> {
         let reads = matches!(kind, "load" | "gather");
-        let (value, ptr, align, mask) = match (kind, args) {
-            ("load" | "gather", &[ptr, align, mask, other]) => (other, ptr, align, mask),
-            ("store" | "scatter", &[value, ptr, align, mask]) => (value, ptr, align, mask),
+        let (value, ptr, align, mask) = match (kind, call.args.as_slice()) {
+            ("load" | "gather", &[ptr, align, mask, other]) => (other, ptr, Some(align), mask),
+            ("load" | "gather", &[ptr, mask, other]) => (other, ptr, None, mask),
+            ("store" | "scatter", &[value, ptr, align, mask]) => (value, ptr, Some(align), mask),
+            ("store" | "scatter", &[value, ptr, mask]) => (value, ptr, None, mask),
             _ => return None,
         };
         let vector = self.cx.ty(self.body, value);
         let (element, lanes) = self.cx.module.types.as_vector(vector)?;
         let pointers = self.cx.ty(self.body, ptr);
         let pointer = self.cx.module.types.scalar(pointers);
-        let align = u32::try_from(self.cx.module.constants.as_int(align.constant()?)?).ok()?;
+        let align = match align {
+            Some(align) => u32::try_from(self.cx.module.constants.as_int(align.constant()?)?).ok()?,
+            None => {
+                let place = u32::from(!reads);
+                call.arg_attributes.iter().find(|(at, _)| *at == place).map_or(1, |(_, own)| own.align.max(1))
+            }
+        };
         let size = u32::try_from(self.cx.module.layout.size(&self.cx.module.types, element)).ok()?;
         // The lanes of `load` and `store` lie one behind the other.
         let own_align =
@@ -213,6 +227,48 @@ impl Writer<'_, '_> {
         let ty = self.cx.ty(self.body, ptr);
         let place = self.cx.bytes_behind(ptr, offset.into(), GepFlags::empty());
         Some((self.push(place, ty)?, align.min(1 << offset.trailing_zeros())))
+    }
+
+    /// `llvm.sincos`
+    fn sine_and_cosine(&mut self, own: &str, flags: InstFlags, x: Value, ty: TypeId) -> Option<Value> {
+        let [sine, cosine] = ["sin", "cos"].map(|name| self.function_of(&format!("{name}.{own}"), flags, &[x]));
+        self.pair(sine?, cosine?, ty)
+    }
+
+    /// `llvm.modf`: what is left by cutting, and what is cut to; of an infinity nothing is left.
+    fn fraction_and_whole(&mut self, own: &str, x: Value, ty: TypeId) -> Option<Value> {
+        let none = InstFlags::empty();
+        let of = self.cx.ty(self.body, x);
+        let truth = match self.cx.module.types.as_vector(of) {
+            Some((_, lanes)) => self.cx.module.types.intern(Type::Vector(TypeId::I1, lanes)),
+            None => TypeId::I1,
+        };
+        let whole = self.function_of(&format!("trunc.{own}"), none, &[x])?;
+        let rest = self.binary(BinaryOp::FSub, [x, whole], of)?;
+        let is_whole = self.push(Op::FCmp(FloatPredicate::Oeq, none, [whole, x]), truth)?;
+        let zero = self.cx.zero(of);
+        let rest = self.push(Op::Select(none, [is_whole, zero, rest]), of)?;
+        let rest = self.function_of(&format!("copysign.{own}"), none, &[rest, x])?;
+        self.pair(rest, whole, ty)
+    }
+
+    /// A call of `llvm.NAME`, whose result has the type of its first argument.
+    fn function_of(&mut self, name: &str, flags: InstFlags, args: &[Value]) -> Option<Value> {
+        let ty = self.cx.ty(self.body, *args.first()?);
+        let mut op = call_of(self.cx, &format!("llvm.{name}"), ty, self.body, args);
+        if let Op::Call(call) = &mut op {
+            call.flags = flags;
+        }
+        self.push(op, ty)
+    }
+
+    /// Two values as a structure of them.
+    fn pair(&mut self, first: Value, second: Value, ty: TypeId) -> Option<Value> {
+        let mut both = self.cx.poison(ty);
+        for (index, value) in [first, second].into_iter().enumerate() {
+            both = self.push(Op::InsertValue([both, value], [index as u32].into_iter().collect()), ty)?;
+        }
+        Some(both)
     }
 
     /// An intrinsic on vectors that gives two vectors: for each lane one on scalars.

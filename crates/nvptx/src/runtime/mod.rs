@@ -10,6 +10,7 @@
 //! | `expand` | what is written out in place instead |
 //! | `rules` | which instructions are replaced, by what |
 //! | `atomic`, `memory` | the same for atomic operations, and for copies and fills |
+//! | `mathematics` | the same for `sin` and its like: instructions, approximations made of them, functions of libdevice |
 //! | `predicated`, `constrained` | the same for vectors of which some lanes count, and for arithmetic with a mode of rounding |
 //! | `narrow` | the same for conversions of four-bit floats |
 //! | `written` | functions whose text is written for one intrinsic |
@@ -24,6 +25,7 @@ mod block_addresses;
 mod constants;
 mod constrained;
 mod expand;
+mod mathematics;
 mod memory;
 mod narrow;
 mod predicated;

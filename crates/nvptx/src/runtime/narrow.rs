@@ -1,4 +1,5 @@
-//! Conversions from and to pairs of `e2m1`: PTX has them in registers of eight bits, which no type of LLVM stands for.
+//! What PTX has in registers of eight bits, which no type of LLVM stands for: pairs of `e2m1`, and bytes that are stored
+//! asynchronously.
 
 use super::request::Request;
 use super::written::Written;
@@ -7,6 +8,9 @@ use crate::ir::{Call, TypeId};
 
 /// What stands for a call of `llvm.NAME`: a block of assembly with a register of its own.
 pub(super) fn request(view: View<'_>, name: &str, call: &Call, ty: TypeId) -> Option<Request> {
+    if let Some(how) = name.strip_prefix("nvvm.st.async.") {
+        return stored_byte(view, how, name, call, ty);
+    }
     let kind = name.strip_prefix("nvvm.").filter(|kind| kind.contains("e2m1x2"))?;
     let (from, rest) = kind.split_once(".to.")?;
     let (to, how) = rest.split_once('.')?;
@@ -43,6 +47,29 @@ pub(super) fn request(view: View<'_>, name: &str, call: &Call, ty: TypeId) -> Op
         written.line(format!("%v = bitcast {own} %r to {ret}"));
         written.line(format!("ret {ret} %v"));
     }
+    Some(written.finish())
+}
+
+/// `st.async` of a byte; to a multimem address it may come from a wider register.
+fn stored_byte(view: View<'_>, how: &str, name: &str, call: &Call, ty: TypeId) -> Option<Request> {
+    let (how, flags) = match how.strip_suffix(".i8")? {
+        "gpu" => (".release.gpu", 1),
+        "sys" => (".release.sys", 1),
+        "mmio.sys" => (".mmio.release.sys", 0),
+        _ => return None,
+    };
+    let &[_, byte, ref flag @ ..] = call.args.as_slice() else { return None };
+    if flag.len() != flags || flag.iter().any(|&flag| view.int(flag) != Some(0)) || view.ty(byte) != TypeId::I8 {
+        return None;
+    }
+    let mut written = Written::new(view, name, call, ty);
+    let address = written.arg_text(0)?;
+    let body = format!("cvt.u8.u16 b, $1; st.async{how}.global.b8 [$0], b;");
+    written.line("%w = zext i8 %1 to i16");
+    written.line(format!(
+        "call void asm sideeffect \"{{ .reg .b8 b; {body} }}\", \"l,h,~{{memory}}\"({address} %0, i16 %w)"
+    ));
+    written.line("ret void");
     Some(written.finish())
 }
 

@@ -3,9 +3,9 @@
 use super::request::Request;
 use super::target::Target;
 use super::template::{self, Template, Words};
-use super::{atomic, constrained, memory, narrow, predicated};
+use super::{atomic, constrained, mathematics, memory, narrow, predicated};
 use crate::analysis::View;
-use crate::ir::{BinaryOp, Call, CastOp, InstFlags, InstId, Op, Type, TypeId, Value};
+use crate::ir::{BinaryOp, Call, CastOp, InstId, Op, Type, TypeId, Value};
 
 /// The widest integers that selection computes with in one word.
 const WORD: u32 = 64;
@@ -29,7 +29,7 @@ pub(super) fn request(view: View<'_>, inst: InstId, target: Target) -> Option<Re
                 .or_else(|| predicated::request(view, name, call, view.body[inst].ty))
                 .or_else(|| narrow::request(view, name, call, view.body[inst].ty))
                 .or_else(|| constrained::request(view, name, call, view.body[inst].ty))
-                .or_else(|| mathematics(view, name, call, ty).filter(|_| target.has_math))
+                .or_else(|| mathematics::request(view, name, call, ty, target))
                 .or_else(|| intrinsic(view, name, call, ty))
         }
         _ => None,
@@ -112,35 +112,6 @@ fn wide_to_float(view: View<'_>, op: CastOp, value: Value, ty: TypeId, target: T
             .with_casts((bits < width).then_some((extend, wide)))
             .with_back((own != ty).then_some((own, CastOp::FpTrunc))),
     )
-}
-
-/// Functions that libdevice has as `__nv_NAME` for `double` and `__nv_NAMEf` for `float`, and PTX at most roughly.
-const MATHEMATICS: [&str; 17] = [
-    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "exp2", "exp10", "log", "log2",
-    "log10", "pow", "atan2",
-];
-
-/// A function of libdevice.
-fn mathematics(view: View<'_>, name: &str, call: &Call, ty: TypeId) -> Option<Request> {
-    let kind = *MATHEMATICS.iter().find(|&&kind| name.split('.').next() == Some(kind))?;
-    let rough = matches!(kind, "sin" | "cos" | "log2") && call.flags.contains(InstFlags::APPROX_FUNC);
-    if ty != TypeId::DOUBLE && (rough || kind == "exp2") {
-        return None;
-    }
-    let (own, letter) = if ty == TypeId::DOUBLE { (TypeId::DOUBLE, "") } else { (TypeId::FLOAT, "f") };
-    let mut request = Request {
-        function: format!("__nv_{kind}{letter}"),
-        instance: None,
-        args: call.args.to_vec(),
-        casts: Vec::new(),
-        back: None,
-        elementwise: true,
-    };
-    Format::of(view.module.types.scalar(view.ty(*call.args.first()?)))?;
-    if ty != own {
-        request = request.with_casts(Some((CastOp::FpExt, own))).with_back(Some((own, CastOp::FpTrunc)));
-    }
-    Some(request)
 }
 
 /// Intrinsics by their names, without `llvm.`.

@@ -22,6 +22,7 @@ templates! {
     ATOMIC "atomic.ll",
     ATOMIC_PART "atomic_part.ll", EXCHANGE_PART "exchange_part.ll", THREAD "thread.ll",
     THREAD_EXCHANGE "thread_exchange.ll", MASKED "masked.ll", WRITTEN "written.ll", PATTERN "pattern.ll",
+    APPROXIMATE "approximate.ll",
 }
 
 /// What stands for the `$WORD`s, without the `$`.

@@ -67,6 +67,9 @@ impl Lower<'_> {
         if matches!(op, BinaryOp::FAdd | BinaryOp::FSub) && self.may_fuse(flags) && self.fuse(op, args, words)? {
             return Ok(());
         }
+        if op == BinaryOp::FDiv && self.options.level > 0 && self.inverse_root(flags, args, words)? {
+            return Ok(());
+        }
         let scalar = self.ir.types.scalar(self.body[inst].ty);
         let vt = super::legal::scalar(&self.ir.types, &self.ir.layout, scalar)?.unwrap_or(Vt::F64);
         if words.iter().any(|word| word.vt.lanes() > 1) && self.has_packed(op, vt) {
@@ -116,6 +119,32 @@ impl Lower<'_> {
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// 1 over a square root without other uses, where both may be approximations, is `rsqrt`.
+    fn inverse_root(&mut self, flags: InstFlags, [one_of, root]: [Value; 2], words: &[Word]) -> Result<bool, Error> {
+        let exact = |flags: InstFlags, asked: bool| asked && !flags.contains(InstFlags::APPROX_FUNC);
+        if words.iter().any(|word| word.vt != Vt::F32) || exact(flags, self.options.prec_div) {
+            return Ok(false);
+        }
+        let Some((_, Op::Call(call))) = self.single_use(root) else { return Ok(false) };
+        let is_root = self.intrinsic_name(call).is_some_and(|name| name.starts_with("sqrt."));
+        let &[square] = call.args.as_slice() else { return Ok(false) };
+        if !is_root || exact(call.flags, self.options.prec_sqrt) {
+            return Ok(false);
+        }
+        if self.words_of(one_of)?.iter().any(|word| word.part != Part::Bits(one(Vt::F32))) {
+            return Ok(false);
+        }
+        let square = self.words_of(square)?;
+        let ftz = self.ftz(Vt::F32);
+        for (at, word) in words.iter().enumerate() {
+            if let Some(dst) = self.dst(*word) {
+                let src = self.src(square[at])?;
+                self.op(format_args!("rsqrt.approx{ftz}.f32"), dst, [src])?;
+            }
+        }
+        Ok(true)
     }
 
     fn is_made_of_lanes(&self, word: Word) -> bool {

@@ -1,6 +1,6 @@
 //! LLVM assembly: reader and printer.
 //!
-//! [`parse`] takes what clang, rustc, Triton, NVVM and LLVM's own tools from version 7 to 22 write;
+//! [`parse`] takes what clang, rustc, Triton, NVVM and LLVM's own tools from version 7 to 23 write;
 //! `docs/nvptx-ir.md` lists what it refuses. [`print()`] writes what LLVM reads.
 //!
 //! | file | what it reads |
@@ -10,12 +10,14 @@
 //! | `module` | the top level |
 //! | `types`, `attributes`, `constants`, `metadata` | what the names say |
 //! | `globals` | variables, aliases, and heads of functions |
+//! | `dialect` | which release of LLVM has which forms, for the printer |
 //! | `function`, `instructions`, `memory`, `calls` | bodies |
 
 mod attributes;
 mod calls;
 mod constants;
 mod diagnostic;
+pub mod dialect;
 mod floats;
 mod fold;
 mod function;

@@ -5,6 +5,7 @@ mod copies;
 mod floats;
 mod integers;
 mod jumps;
+mod mathematics;
 mod predicated;
 mod rmw;
 mod vectors;

@@ -37,7 +37,7 @@ fn signed(value: u128, bits: u32) -> i128 {
 /// The same for floats; the numbers of the tests are exact in all formats, and so are their sums.
 type OnFloats = fn(f64, f64) -> f64;
 
-const FLOATS: [(&str, OnFloats); 7] = [
+const FLOATS: [(&str, OnFloats); 9] = [
     ("xchg", |_, v| v),
     ("fadd", |x, v| x + v),
     ("fsub", |x, v| x - v),
@@ -45,6 +45,8 @@ const FLOATS: [(&str, OnFloats); 7] = [
     ("fmin", f64::min),
     ("fmaximum", f64::max),
     ("fminimum", f64::min),
+    ("fmaximumnum", f64::max),
+    ("fminimumnum", f64::min),
 ];
 
 const SCOPES: [&str; 4] = ["", "syncscope(\"device\") ", "syncscope(\"block\") ", "syncscope(\"singlethread\") "];

@@ -117,22 +117,29 @@ declare void @llvm.masked.scatter.v4i32.v4p0(<4 x i32>, <4 x ptr>, i32, <4 x i1>
     assert_eq!(words, [u32::MAX, u32::MAX, 71, 102, 103]);
 }
 
+/// The alignment is an argument, or since LLVM 22 an attribute.
 #[test]
 fn accesses_under_a_mask() {
-    let declaration = "declare <4 x i32> @llvm.masked.load.v4i32.p0(ptr, i32, <4 x i1>, <4 x i32>)
-declare void @llvm.masked.store.v4i32.p0(<4 x i32>, ptr, i32, <4 x i1>)";
-    let body = "  %m = load <4 x i1>, ptr %in
+    for (argument, attribute, ty) in [("i32 16, ", "", "i32, "), ("", "align 16 ", ""), ("", "", "")] {
+        let declaration = format!(
+            "declare <4 x i32> @llvm.masked.load.v4i32.p0(ptr, {ty}<4 x i1>, <4 x i32>)
+declare void @llvm.masked.store.v4i32.p0(<4 x i32>, ptr, {ty}<4 x i1>)"
+        );
+        let body = format!(
+            "  %m = load <4 x i1>, ptr %in
   %n = xor <4 x i1> %m, <i1 1, i1 0, i1 0, i1 0>
   %from = getelementptr i8, ptr %in, i64 16
-  %v = call <4 x i32> @llvm.masked.load.v4i32.p0(ptr %from, i32 16, <4 x i1> %m, <4 x i32> <i32 1, i32 2, i32 3, i32 4>)
-  call void @llvm.masked.store.v4i32.p0(<4 x i32> %v, ptr %out, i32 16, <4 x i1> %n)
-";
-    let mut input = vec![0b0110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    input.extend([10u32, 11, 12, 13].into_iter().flat_map(u32::to_le_bytes));
-    let result = run(&kernel(declaration, body), "sm_80", &input, &[0xFF; 16], 1);
-    let words: Vec<u32> =
-        result.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap_or_default())).collect();
-    assert_eq!(words, [1, 11, 12, u32::MAX]);
+  %v = call <4 x i32> @llvm.masked.load.v4i32.p0(ptr {attribute}%from, {argument}<4 x i1> %m, <4 x i32> <i32 1, i32 2, i32 3, i32 4>)
+  call void @llvm.masked.store.v4i32.p0(<4 x i32> %v, ptr {attribute}%out, {argument}<4 x i1> %n)
+"
+        );
+        let mut input = vec![0b0110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        input.extend([10u32, 11, 12, 13].into_iter().flat_map(u32::to_le_bytes));
+        let result = run(&kernel(&declaration, &body), "sm_80", &input, &[0xFF; 16], 1);
+        let words: Vec<u32> =
+            result.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap_or_default())).collect();
+        assert_eq!(words, [1, 11, 12, u32::MAX], "{argument}{attribute}");
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What LLVM 23 writes in another way than the releases before it: both writings are the same module.
 
 use oriole_nvptx::ir::Subnormals;
-use oriole_nvptx::text::{parse, print};
+use oriole_nvptx::text::dialect::{self, FORMS, Form};
+use oriole_nvptx::text::{parse, print, print_for};
 
 /// A constant as LLVM 23 writes it, and as LLVM 22 does. Source: what LLVM 23 makes of each when it reads and writes it (`opt -S`); the bits of
 /// decimals are those that `printf` of C gives for them.
@@ -85,4 +86,163 @@ fn attributes_that_are_not_known_are_a_warning() {
     let warnings = module.expect("a module").warnings;
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("`frob`") && warnings[1].contains("`quux`"), "{warnings:?}");
+}
+
+/// A module with each form. Source: those that LLVM took (`text/dialect.rs` says which).
+const EXAMPLES: &[(&str, &str)] = &[
+    ("float 0x3FF8000000000000", "@x = global float 0x3FF8000000000000"),
+    ("half 0xH3C00", "@x = global half 0xH3C00"),
+    ("float f0x3FC00000", "@x = global float f0x3FC00000"),
+    ("float +inf", "@x = global float +inf"),
+    ("float +nan(0x1)", "@x = global float +nan(0x1)"),
+    ("float 1.1", "@x = global float 1.1"),
+    ("i32 u0x10", "@x = global i32 u0x10"),
+    ("<4 x i32> splat (i32 7)", "@x = global <4 x i32> splat (i32 7)"),
+    (
+        "inrange i64 0",
+        "@g = global [4 x i8] zeroinitializer\n@x = global ptr getelementptr inbounds ([4 x i8], ptr @g, inrange i64 0, i64 1)",
+    ),
+    (
+        "inrange(0, 2)",
+        "@g = global [4 x i8] zeroinitializer\n@x = global ptr getelementptr inbounds inrange(0, 2) ([4 x i8], ptr @g, i64 0, i64 1)",
+    ),
+    ("i32*", "define void @f(i32* %p) {\n  ret void\n}"),
+    ("ptr", "define void @f(ptr %p) {\n  ret void\n}"),
+    ("b32", "define void @f(b32 %p) {\n  ret void\n}"),
+    ("zext nneg", "define i64 @f(i32 %a) {\n  %r = zext nneg i32 %a to i64\n  ret i64 %r\n}"),
+    ("or disjoint", "define i32 @f(i32 %a) {\n  %r = or disjoint i32 %a, 1\n  ret i32 %r\n}"),
+    ("uitofp nneg", "define float @f(i32 %a) {\n  %r = uitofp nneg i32 %a to float\n  ret float %r\n}"),
+    ("trunc nuw nsw", "define i8 @f(i32 %a) {\n  %r = trunc nuw nsw i32 %a to i8\n  ret i8 %r\n}"),
+    (
+        "getelementptr nusw nuw",
+        "define ptr @f(ptr %a) {\n  %r = getelementptr nusw nuw i8, ptr %a, i64 1\n  ret ptr %r\n}",
+    ),
+    ("icmp samesign", "define i1 @f(i32 %a) {\n  %r = icmp samesign ult i32 %a, 4\n  ret i1 %r\n}"),
+    ("fptrunc fast", "define float @f(double %a) {\n  %r = fptrunc fast double %a to float\n  ret float %r\n}"),
+    ("uitofp fast", "define float @f(i32 %a) {\n  %r = uitofp fast i32 %a to float\n  ret float %r\n}"),
+    (
+        "atomicrmw uinc_wrap",
+        "define i32 @f(ptr %a) {\n  %r = atomicrmw uinc_wrap ptr %a, i32 4 seq_cst\n  ret i32 %r\n}",
+    ),
+    (
+        "atomicrmw usub_cond",
+        "define i32 @f(ptr %a) {\n  %r = atomicrmw usub_cond ptr %a, i32 4 seq_cst\n  ret i32 %r\n}",
+    ),
+    (
+        "atomicrmw fmaximum",
+        "define float @f(ptr %a) {\n  %r = atomicrmw fmaximum ptr %a, float 4.0 seq_cst\n  ret float %r\n}",
+    ),
+    (
+        "atomicrmw fmaximumnum",
+        "define float @f(ptr %a) {\n  %r = atomicrmw fmaximumnum ptr %a, float 4.0 seq_cst\n  ret float %r\n}",
+    ),
+    ("ptrtoaddr", "define i64 @f(ptr %a) {\n  %r = ptrtoaddr ptr %a to i64\n  ret i64 %r\n}"),
+    ("readonly argmemonly", "define void @f() readonly argmemonly {\n  ret void\n}"),
+    ("memory(argmem: read)", "define void @f() memory(argmem: read) {\n  ret void\n}"),
+    ("memory(target_mem0: read)", "define void @f() memory(target_mem0: read) {\n  ret void\n}"),
+    ("nocapture", "define void @f(ptr nocapture %p) {\n  ret void\n}"),
+    ("captures(none)", "define void @f(ptr captures(none) %p) {\n  ret void\n}"),
+    ("range(i32 0, 4)", "define void @f(i32 range(i32 0, 4) %p) {\n  ret void\n}"),
+    ("initializes((0, 4))", "define void @f(ptr initializes((0, 4)) %p) {\n  ret void\n}"),
+    ("dead_on_return", "define void @f(ptr dead_on_return %p) {\n  ret void\n}"),
+    ("\"denormal-fp-math\"", "define void @f() \"denormal-fp-math\"=\"preserve-sign,preserve-sign\" {\n  ret void\n}"),
+    ("denormal_fpenv(preservesign)", "define void @f() denormal_fpenv(preservesign) {\n  ret void\n}"),
+    (
+        "#dbg_value",
+        "define void @f(i32 %a) {\n    #dbg_value(i32 %a, !1, !DIExpression(), !2)\n  ret void\n}\n!0 = !{}\n!1 = !{}\n!2 = !{}",
+    ),
+    (
+        "llvm.lifetime.start(i64, ptr)",
+        "declare void @llvm.lifetime.start.p0(i64, ptr)\ndefine void @f() {\n  %a = alloca i32\n  \
+         call void @llvm.lifetime.start.p0(i64 4, ptr %a)\n  ret void\n}",
+    ),
+    (
+        "llvm.lifetime.start(ptr)",
+        "declare void @llvm.lifetime.start.p0(ptr)\ndefine void @f() {\n  %a = alloca i32\n  \
+         call void @llvm.lifetime.start.p0(ptr %a)\n  ret void\n}",
+    ),
+    (
+        "llvm.masked.load(ptr, i32 4",
+        "declare <2 x i32> @llvm.masked.load.v2i32.p0(ptr, i32, <2 x i1>, <2 x i32>)\n\
+         define <2 x i32> @f(ptr %p, <2 x i1> %m) {\n  \
+         %r = call <2 x i32> @llvm.masked.load.v2i32.p0(ptr %p, i32 4, <2 x i1> %m, <2 x i32> poison)\n  ret <2 x i32> %r\n}",
+    ),
+    (
+        "llvm.masked.load(ptr align 4",
+        "declare <2 x i32> @llvm.masked.load.v2i32.p0(ptr, <2 x i1>, <2 x i32>)\n\
+         define <2 x i32> @f(ptr %p, <2 x i1> %m) {\n  \
+         %r = call <2 x i32> @llvm.masked.load.v2i32.p0(ptr align 4 %p, <2 x i1> %m, <2 x i32> poison)\n  ret <2 x i32> %r\n}",
+    ),
+    ("ptx_kernel", "define ptx_kernel void @f() {\n  ret void\n}"),
+    (
+        "!nvvm.annotations",
+        "define void @f() {\n  ret void\n}\n!nvvm.annotations = !{!0}\n!0 = !{ptr @f, !\"kernel\", i32 1}",
+    ),
+];
+
+fn example(form: &Form) -> &'static str {
+    let found = EXAMPLES.iter().find(|(own, _)| *own == form.form);
+    found.unwrap_or_else(|| panic!("no example of `{}`", form.form)).1
+}
+
+#[test]
+fn all_forms_of_the_table_are_read() {
+    for form in FORMS {
+        let module = parse(example(form), "t.ll").unwrap_or_else(|error| panic!("{}", error.render(example(form))));
+        assert!(module.warnings.is_empty(), "{form:?}: {:?}", module.warnings);
+    }
+}
+
+/// What came later is left out for older tools.
+#[test]
+fn older_releases_get_what_they_know() {
+    for (form, word) in [
+        (dialect::ZEXT_NNEG, "nneg"),
+        (dialect::DISJOINT, "disjoint"),
+        (dialect::FROM_NNEG, "nneg"),
+        (dialect::TRUNC_WRAP, "nuw nsw"),
+        (dialect::GEP_WRAP, "nusw nuw"),
+        (dialect::SAME_SIGN, "samesign"),
+        (dialect::RESIZE_FAST, "fast"),
+        (dialect::FROM_FAST, "fast"),
+        (dialect::RANGE, "range("),
+    ] {
+        let module = parse(example(&form), "t.ll").unwrap_or_else(|error| panic!("{}", error.render(example(&form))));
+        for release in 17..=24 {
+            let text = print_for(&module, release);
+            assert_eq!(text.contains(word), release >= form.since, "{form:?} for {release}:\n{text}");
+            assert!(parse(&text, "t.ll").is_ok(), "{text}");
+        }
+    }
+    let lifetimes = parse(example(&dialect::LIFETIMES), "t.ll").unwrap_or_else(|error| panic!("{error}"));
+    for release in 17..=24 {
+        assert_eq!(print_for(&lifetimes, release).contains("i64 -1, ptr"), release < dialect::SIZED_LIFETIMES.until);
+    }
+}
+
+/// The page says the same releases as the table of the code, in the same order.
+#[test]
+fn the_page_has_the_table() {
+    let page = include_str!("../../../../docs/nvptx-dialects.md");
+    let mut subject = "";
+    let mut rows = Vec::new();
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            subject = title;
+        }
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        if let &[form, since, until, reader, printer] = cells.as_slice()
+            && let Some(form) = form.strip_prefix('`').and_then(|form| form.strip_suffix('`'))
+        {
+            assert!(!reader.is_empty() && !printer.is_empty(), "{line}");
+            rows.push((subject.to_lowercase(), form, since, until));
+        }
+    }
+    let number = |release: u32| if release == 0 { "–".to_owned() } else { release.to_string() };
+    let expected: Vec<_> = FORMS.iter().map(|form| (form, number(form.since), number(form.until))).collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(form, since, until)| (form.subject.to_owned(), form.form, since.as_str(), until.as_str()))
+        .collect();
+    assert_eq!(rows, expected);
 }

@@ -3,7 +3,7 @@
 use super::declaration::{Attribute, FunctionDirective, Linkage, Variable};
 use super::name::{Name, Span, SymbolTable};
 use super::stmt::{Block, Loc, RegisterDecl};
-use super::vocabulary::ScalarType;
+use super::vocabulary::{ScalarType, Space};
 
 /// A whole PTX file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,6 +47,15 @@ impl Module {
         self.items.iter().filter_map(|item| match item {
             Item::Variable(variable) => Some(variable),
             _ => None,
+        })
+    }
+
+    /// The names of what each thread has for itself though it is declared at file level: `.reg` and `.local`.
+    pub fn thread_names(&self) -> impl Iterator<Item = Name> {
+        self.items.iter().flat_map(|item| match item {
+            Item::Registers(declaration) => declaration.names.iter().map(|register| register.name).collect(),
+            Item::Variable(variable) if variable.space == Space::Local => variable.name.into_iter().collect(),
+            _ => Vec::new(),
         })
     }
 

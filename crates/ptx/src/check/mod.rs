@@ -23,6 +23,7 @@ mod module;
 mod names;
 mod operands;
 mod problems;
+mod shared;
 mod variables;
 
 use std::rc::Rc;
@@ -34,8 +35,7 @@ use grammar::Head;
 use names::Names;
 
 use crate::ast::{
-    AddressBase, Block, Function, Instruction, Item, Modifier, Module, Opcode, RegisterDecl, ScalarType, Space, Span,
-    Statement, Sym,
+    AddressBase, Block, Function, Instruction, Modifier, Module, Opcode, RegisterDecl, ScalarType, Span, Statement, Sym,
 };
 use crate::diag::{Diagnostic, Rule};
 use crate::grammar::{Target, versions};
@@ -102,7 +102,7 @@ fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {
         heads: FxHashMap::default(),
         first_places: first_places(module),
         first_functions: FxHashMap::default(),
-        thread_places: thread_places(module),
+        thread_places: module.thread_names().map(|name| name.span.start).collect(),
         current: None,
         shared: 0,
         places: Places::new(module),
@@ -119,6 +119,7 @@ fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {
     for function in module.functions() {
         checker.function(function);
     }
+    checker.without_calling_convention();
     checker.errors.sort_by_key(|error| error.span.start);
     if checker.unreported > 0 {
         let at = checker.errors.last().map_or(Span::default(), |error| error.span);
@@ -137,16 +138,6 @@ fn first_places(module: &Module) -> FxHashMap<Sym, u32> {
         *place = name.span.start.min(*place);
     }
     places
-}
-
-/// Where the names of what each thread has for itself are declared at file level.
-fn thread_places(module: &Module) -> FxHashSet<u32> {
-    let names = module.items.iter().flat_map(|item| match item {
-        Item::Registers(declaration) => declaration.names.iter().map(|register| register.name).collect(),
-        Item::Variable(variable) if variable.space == Space::Local => variable.name.into_iter().collect(),
-        _ => Vec::new(),
-    });
-    names.map(|name| name.span.start).collect()
 }
 
 /// The state of a check.

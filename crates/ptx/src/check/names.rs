@@ -132,6 +132,9 @@ impl<'m> Checker<'m> {
             AddressBase::Absolute => true,
             AddressBase::Element(name, _) | AddressBase::Name(name) => self.address_base(name),
             AddressBase::Item(array, index) => {
+                if index.is_some() {
+                    self.shared_array(array);
+                }
                 let array = self.resolve(array).is_some();
                 index.is_none_or(|index| self.address_base(index)) && array
             }
@@ -254,11 +257,6 @@ impl<'m> Checker<'m> {
     /// What a name means; reports it, once per function, when it means nothing.
     pub(super) fn resolve(&mut self, name: Name) -> Option<Binding<'m>> {
         let found = self.scopes.lookup(name.sym);
-        if let Some(binding) = &found
-            && !self.thread_places.is_empty()
-        {
-            self.thread_variable(name, binding);
-        }
         match &found {
             Some(binding @ (Binding::Function(_) | Binding::Variable(_))) => {
                 if self.first_place(name.sym).is_some_and(|place| place > name.span.start)
@@ -277,17 +275,6 @@ impl<'m> Checker<'m> {
             }
         }
         found
-    }
-
-    /// What each thread has for itself is the kernel's; a function would share it with its caller, which is not built.
-    fn thread_variable(&mut self, name: Name, binding: &Binding<'_>) {
-        let is_own = binding.declared().is_some_and(|declared| self.thread_places.contains(&declared.span.start));
-        if is_own && self.current.is_some_and(|function| !function.is_entry) {
-            let message =
-                format!("`{}` is declared at file level, and a function cannot share it", self.text(name.sym));
-            let help = "declare it in the function, or pass it";
-            self.error(Diagnostic::new(name.span, message).rule(Rule::Declaration).help(help));
-        }
     }
 
     /// Where a block declares the name, or one inside of it; and the block that does.

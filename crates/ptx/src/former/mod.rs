@@ -4,7 +4,7 @@
 //! | what was written | what it is now |
 //! |---|---|
 //! | `.tex .u32 t;` | `.global .texref t;` |
-//! | `.reg` and `.local` at file level, which each thread has for itself | declared in the kernels that mention them |
+//! | `.reg` and `.local` at file level, which each thread has for itself | declared in the kernels that mention them; passed to functions that do |
 //! | `.param` in the body of a kernel, before PTX 1.4 | in the list of parameters |
 //! | arithmetic without rounding or `.approx` | with what it meant |
 //! | `.f32` for sm_1x, which has no subnormals | with `.ftz` |
@@ -13,6 +13,8 @@
 //! compute; ptxas compiles doubles as they are for the architectures that there are.
 
 mod arithmetic;
+mod build;
+mod shared;
 mod variables;
 
 use crate::ast::{Block, Instruction, Item, Module, Statement};
@@ -33,6 +35,7 @@ pub(crate) fn restate(module: &mut Module) {
         return;
     }
     let version = module.version;
+    shared::restate(module);
     variables::restate(module);
     for item in &mut module.items {
         let Item::Function(function) = item else { continue };

@@ -52,18 +52,24 @@ struct Specifiers {
     ptr: Option<PtrInfo>,
 }
 
+/// The last constant bank.
+const LAST_BANK: u32 = 10;
+/// Since then there are others than the first.
+const BANKS_OF_OTHERS: (u32, u32) = (1, 5);
+
 impl Parser<'_> {
     /// Takes `[linkage] .space specifiers a [dims] [= init], b …;`.
     pub(super) fn variables(&mut self, out: &mut Vec<Variable>) -> Parse<()> {
         let start = self.span;
         let linkage = self.linkage();
         let space = self.space()?;
-        if space == Space::Const {
-            self.constant_bank()?;
-        }
+        let bank = if space == Space::Const { self.constant_bank()? } else { 0 };
         let specifiers = self.specifiers(start)?;
         loop {
             let mut variable = self.declarator(linkage, space, &specifiers, start)?;
+            if space == Space::Const {
+                self.bank_of(&variable, bank);
+            }
             if variable.dims.is_empty() && self.token == Token::Less {
                 self.numbered(&variable, out)?;
                 if self.eat(Token::Comma) {
@@ -124,12 +130,11 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the number of a bank behind `.const`, if there is one: `.const[0]` is what `.const` is, and there are no
-    /// others where variables are.
-    pub(super) fn constant_bank(&mut self) -> Parse<()> {
+    /// Takes the number of a bank behind `.const`, if there is one: `.const[0]` is what `.const` is.
+    pub(super) fn constant_bank(&mut self) -> Parse<u32> {
         let start = self.span;
         if !self.eat(Token::LeftBracket) {
-            return Ok(());
+            return Ok(0);
         }
         let bank: u32 = self.integer("the number of a bank")?;
         self.expect(Token::RightBracket)?;
@@ -137,11 +142,27 @@ impl Parser<'_> {
         if let Some(((major, minor), _)) = ended.and_then(|need| need.end) {
             let message = format!("`.const[{bank}]` ended with PTX {major}.{minor}");
             self.error(Diagnostic::new(start, message).help("write `.const`"));
-        } else if bank > 0 {
-            let help = "write `.const`";
-            self.error(Diagnostic::new(start, format!("no variable is in the constant bank {bank}")).help(help));
+        } else if bank > LAST_BANK {
+            let message = format!("there is no constant bank {bank}");
+            self.error(Diagnostic::new(start, message).help(format!("the last one is {LAST_BANK}")));
+        } else if bank > 0 && self.version < BANKS_OF_OTHERS {
+            let (major, minor) = BANKS_OF_OTHERS;
+            self.error(Diagnostic::new(start, format!("`.const[{bank}]` needs `.version {major}.{minor}` or later")));
         }
-        Ok(())
+        Ok(bank)
+    }
+
+    /// Banks but the first hold external arrays of unknown size, and such arrays are in no other.
+    fn bank_of(&mut self, variable: &Variable, bank: u32) {
+        let is_unknown = variable.linkage == Linkage::Extern && matches!(variable.dims.first(), Some(None | Some(0)));
+        let has_banks = grammar::directive("constant_banks").is_some_and(|need| !need.has_ended(self.version, None));
+        let message = match (bank > 0, is_unknown) {
+            (true, false) => format!("the constant bank {bank} has external arrays of unknown size alone"),
+            (false, true) if has_banks => "an external array of unknown size is in a constant bank".to_owned(),
+            _ => return,
+        };
+        let help = format!("banks 1 to {LAST_BANK} have such arrays: `.extern .const[1] .b32 a[];`");
+        self.error(Diagnostic::new(variable.span, message).help(help));
     }
 
     /// Takes the parameter list `( … )`, if there is one.

@@ -1,6 +1,6 @@
 //! `llvm.*` on floats.
 
-use crate::ir::Value;
+use crate::ir::{InstFlags, Value};
 use crate::machine::{Operand, VReg};
 use crate::select::error::Error;
 use crate::select::legal::Vt;
@@ -10,6 +10,9 @@ use crate::select::word_table::{Part, Word, Words, in_reg};
 impl Lower<'_> {
     /// The PTX name of an intrinsic that exists on pairs of halves.
     pub(super) fn packed_float_form(&self, name: &str, vt: Vt) -> Option<&'static str> {
+        if let Some(form) = self.half_approximation(name, vt.lane()) {
+            return Some(form);
+        }
         if !matches!(vt.lane(), Vt::F16 | Vt::Bf16) || self.options.arch < 80 {
             return None;
         }
@@ -22,6 +25,18 @@ impl Lower<'_> {
             "minimum" => Some("min.NaN"),
             _ => None,
         }
+    }
+
+    /// The PTX name of an approximation that exists on halves.
+    fn half_approximation(&self, name: &str, lane: Vt) -> Option<&'static str> {
+        const FORMS: [(&str, Vt, u32, &str); 4] = [
+            ("tanh.approx", Vt::F16, 75, "tanh.approx"),
+            ("tanh.approx", Vt::Bf16, 90, "tanh.approx"),
+            ("ex2.approx", Vt::F16, 75, "ex2.approx"),
+            ("ex2.approx", Vt::Bf16, 90, "ex2.approx.ftz"),
+        ];
+        let found = FORMS.iter().find(|(of, ty, since, _)| *of == name && *ty == lane && self.options.arch >= *since);
+        found.map(|(.., form)| *form)
     }
 
     pub(super) fn packed_float(&mut self, form: &str, args: &[Value], words: &[Word]) -> Result<bool, Error> {
@@ -42,6 +57,10 @@ impl Lower<'_> {
         let half = matches!(vt, Vt::F16 | Vt::Bf16);
         if matches!(name, "lrint" | "llrint" | "lround" | "llround") {
             return self.rounded_integer(name.ends_with("round"), a, result, dst);
+        }
+        if let Some(form) = self.half_approximation(name, vt) {
+            let src = self.src(a)?;
+            return self.op(format_args!("{form}.{}", vt.typed(true)), dst, [src]);
         }
         let native = match name {
             "fma" | "fmuladd" => vt != Vt::Bf16 || self.options.arch >= 80,
@@ -96,16 +115,13 @@ impl Lower<'_> {
                 let operands = [self.src(a)?, self.src(one)?];
                 self.op(format_args!("mul.rn{ftz}.{t}"), dst, operands)
             }
-            "exp2" | "log2" | "sin" | "cos" if vt == Vt::F32 => {
-                let op = if name == "exp2" {
-                    "ex2"
-                } else if name == "log2" {
-                    "lg2"
-                } else {
-                    name
-                };
+            "exp2" if vt == Vt::F32 => {
                 let src = self.src(a)?;
-                self.op(format_args!("{op}.approx{ftz}.f32"), dst, [src])
+                self.op(format_args!("ex2.approx{ftz}.f32"), dst, [src])
+            }
+            _ if name.ends_with(".approx") && vt == Vt::F32 => {
+                let src = self.src(a)?;
+                self.op(format_args!("{name}{ftz}.f32"), dst, [src])
             }
             _ => Err(no_function(name, vt)),
         }
@@ -176,8 +192,25 @@ impl Lower<'_> {
     }
 }
 
+/// Functions that are one instruction where an approximation of `float` will do; what it is called in PTX.
+const APPROXIMATIONS: [(&str, &str); 6] = [
+    ("sin", "sin.approx"),
+    ("cos", "cos.approx"),
+    ("log2", "lg2.approx"),
+    ("exp2", "ex2.approx"),
+    ("tanh", "tanh.approx"),
+    ("sqrt", "sqrt.approx"),
+];
+
+/// The approximation that stands for an intrinsic with these flags on elements of a type.
+pub(super) fn approximation(name: &str, flags: InstFlags, element: Vt) -> Option<&'static str> {
+    let rough = flags.contains(InstFlags::APPROX_FUNC) && element != Vt::F64;
+    let found = APPROXIMATIONS.iter().find(|(of, _)| rough && *of == name);
+    found.map(|(_, approximation)| *approximation)
+}
+
 /// A function that only a library has.
-pub(super) fn no_function(name: &str, vt: Vt) -> Error {
+fn no_function(name: &str, vt: Vt) -> Error {
     let letter = if vt == Vt::F64 { "" } else { "f" };
     let t = vt.typed(true);
     Error::new(format!("calls of `llvm.{name}.{t}` (libdevice has it as `__nv_{name}{letter}`)"))

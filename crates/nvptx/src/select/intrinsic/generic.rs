@@ -2,8 +2,8 @@
 
 use oriole_ptx::ast::SpecialReg;
 
-use super::float::no_function;
-use crate::ir::{AddressSpace, Call, InstFlags, InstId, TypeId, Value};
+use super::float::approximation;
+use crate::ir::{AddressSpace, Call, InstId, TypeId, Value};
 use crate::machine::{Base, Operand, PhysReg, Reg};
 use crate::select::build::space_name;
 use crate::select::error::Error;
@@ -29,7 +29,9 @@ impl Lower<'_> {
     /// True for intrinsics on packed vectors, which are done lane by lane.
     pub(in crate::select) fn is_lane_intrinsic(&self, call: &Call, vt: Vt) -> bool {
         let Some(name) = self.intrinsic_name(call) else { return false };
-        !name.starts_with("nvvm.") && self.packed_float_form(base_name(name), vt).is_none()
+        let base = base_name(name);
+        let base = approximation(base, call.flags, vt).unwrap_or(base);
+        !name.starts_with("nvvm.") && self.packed_float_form(base, vt).is_none()
     }
 
     /// False for intrinsics on scalars and vectors whose operands and results do not go together: the reader takes any
@@ -89,17 +91,15 @@ impl Lower<'_> {
         let bits = self.ir.types.int_bits(self.ir.types.scalar(self.type_of(first))).unwrap_or(64);
         let scalar = self.ir.types.scalar(ty);
         let vt = crate::select::legal::scalar(&self.ir.types, &self.ir.layout, scalar)?.unwrap_or(Vt::I64);
-        if words.iter().any(|word| word.vt.lanes() > 1)
-            && let Some(form) = self.packed_float_form(base, vt)
-        {
-            return self.packed_float(form, &args, words);
-        }
         let arity = elementwise_arity(base);
         if arity == 0 || args.len() < arity {
             return Ok(false);
         }
-        if matches!(base, "sin" | "cos" | "log2") && !call.flags.contains(InstFlags::APPROX_FUNC) {
-            return Err(no_function(base, vt));
+        let base = approximation(base, call.flags, vt).unwrap_or(base);
+        if words.iter().any(|word| word.vt.lanes() > 1)
+            && let Some(form) = self.packed_float_form(base, vt)
+        {
+            return self.packed_float(form, &args, words);
         }
         let name = base.to_owned();
         self.each_element(ty, words, &args[..arity], |this, args, result| {

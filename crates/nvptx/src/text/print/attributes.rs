@@ -6,6 +6,7 @@ use crate::ir::{Attributes, MemoryEffects, ParamFlags, TypeId};
 
 use super::super::attributes::{FUNCTION_FLAGS, GRID_CONSTANT, PARAM_FLAGS};
 use super::printer::{Printer, put};
+use crate::text::dialect;
 
 impl Printer<'_> {
     /// Attributes of a parameter, argument or result of type `ty`, each with a blank behind.
@@ -29,7 +30,7 @@ impl Printer<'_> {
         if attributes.dereferenceable != 0 {
             put!(self, "dereferenceable({}) ", attributes.dereferenceable);
         }
-        if let Some((low, high)) = attributes.range {
+        if let Some((low, high)) = attributes.range.filter(|_| self.has(dialect::RANGE)) {
             let element = self.module.types.scalar(ty);
             let bits = self.module.types.int_bits(element).unwrap_or(128);
             let (low, high) = (signed(bits, low), signed(bits, high));

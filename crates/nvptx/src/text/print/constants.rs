@@ -95,7 +95,7 @@ impl Printer<'_> {
     fn expression(&mut self, ty: TypeId, expr: &ConstExpr) {
         match expr {
             ConstExpr::Gep { source, flags, base, indices } => {
-                put!(self, "getelementptr{} ({}, ", gep_flags(*flags), self.module.types.text(*source));
+                put!(self, "getelementptr{} ({}, ", gep_flags(*flags, self.version), self.module.types.text(*source));
                 self.typed_constant(*base);
                 for &index in indices {
                     self.out.push_str(", ");

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use crate::ir::{
-    BlockId, Call, Callee, Constant, GepFlags, InlineAsm, Inst, InstFlags, InstId, Op, Ordering, SyncScope, Tail,
-    TypeId, Value,
+    BlockId, Call, Callee, CastOp, Constant, GepFlags, InlineAsm, Inst, InstFlags, InstId, Op, Ordering, SyncScope,
+    Tail, TypeId, Value,
 };
 
 use super::super::instructions::FLAGS;
-use super::printer::{Printer, SAME_SIGN_SINCE, Scope, put};
+use super::printer::{Printer, Scope, put};
+use crate::text::dialect::{self, Form};
 
 impl Printer<'_> {
     /// The blocks of a function.
@@ -107,17 +108,26 @@ impl Printer<'_> {
         self.block_name(scope.body, &scope.numbers, block);
     }
 
+    /// Flags without those that came later than the release that is printed for.
+    fn known(&self, flags: InstFlags, since: &[(Form, InstFlags)]) -> InstFlags {
+        since.iter().filter(|(form, _)| !self.has(*form)).fold(flags, |flags, (_, later)| flags - *later)
+    }
+
     fn op(&mut self, scope: &Scope, inst: &Inst) {
         match &inst.op {
-            Op::Binary(op, flags, args) => self.pair(scope, op.as_str(), *flags, "", *args),
+            Op::Binary(op, flags, args) => {
+                let flags = self.known(*flags, &[(dialect::DISJOINT, InstFlags::DISJOINT)]);
+                self.pair(scope, op.as_str(), flags, "", *args);
+            }
             Op::ICmp(how, flags, args) => {
-                let flags = if self.version < SAME_SIGN_SINCE { InstFlags::empty() } else { *flags };
+                let flags = self.known(*flags, &[(dialect::SAME_SIGN, InstFlags::SAME_SIGN)]);
                 self.pair(scope, "icmp", flags, &format!(" {}", how.as_str()), *args);
             }
             Op::FCmp(how, flags, args) => self.pair(scope, "fcmp", *flags, &format!(" {}", how.as_str()), *args),
             Op::FNeg(flags, value) => self.unary(scope, "fneg", *flags, &[*value]),
             Op::Cast(op, flags, value) => {
-                self.unary(scope, op.as_str(), *flags, &[*value]);
+                let flags = self.known(*flags, cast_flags(*op));
+                self.unary(scope, op.as_str(), flags, &[*value]);
                 put!(self, " to {}", self.module.types.text(inst.ty));
             }
             Op::Select(flags, args) => self.unary(scope, "select", *flags, args),
@@ -254,7 +264,7 @@ impl Printer<'_> {
                 }
             }
             Op::Gep { source, flags, base, indices } => {
-                put!(self, "getelementptr{} {}, ", gep_flags(*flags), self.module.types.text(*source));
+                put!(self, "getelementptr{} {}, ", gep_flags(*flags, self.version), self.module.types.text(*source));
                 self.typed(scope, *base);
                 for &index in indices {
                     self.out.push_str(", ");
@@ -362,8 +372,24 @@ impl Printer<'_> {
     }
 }
 
-/// The flags of `getelementptr`, each with a blank before.
-pub(super) fn gep_flags(flags: GepFlags) -> String {
+/// Which flags of a conversion came with which form.
+const fn cast_flags(op: CastOp) -> &'static [(Form, InstFlags)] {
+    const WRAP: InstFlags = InstFlags::NUW.union(InstFlags::NSW);
+    match op {
+        CastOp::ZExt => &[(dialect::ZEXT_NNEG, InstFlags::NNEG)],
+        CastOp::Trunc => &[(dialect::TRUNC_WRAP, WRAP)],
+        CastOp::FpTrunc | CastOp::FpExt => &[(dialect::RESIZE_FAST, InstFlags::FAST)],
+        CastOp::UiToFp => &[(dialect::FROM_NNEG, InstFlags::NNEG), (dialect::FROM_FAST, InstFlags::FAST)],
+        CastOp::SiToFp => &[(dialect::FROM_FAST, InstFlags::FAST)],
+        _ => &[],
+    }
+}
+
+/// The flags of `getelementptr` that a release has, each with a blank before.
+pub(super) fn gep_flags(mut flags: GepFlags, release: u32) -> String {
+    if !dialect::GEP_WRAP.is_in(release) {
+        flags &= GepFlags::INBOUNDS;
+    }
     let all = [(GepFlags::INBOUNDS, " inbounds"), (GepFlags::NUSW, " nusw"), (GepFlags::NUW, " nuw")];
     // `inbounds` says `nusw` too.
     let said = |flag| flags.contains(flag) && !(flag == GepFlags::NUSW && flags.contains(GepFlags::INBOUNDS));

@@ -12,8 +12,9 @@ use std::fmt::Write;
 use cranelift_entity::EntityRef;
 
 use meta_numbers::MetaNumbers;
-use printer::{Printer, SHORT_LIFETIMES_SINCE, Scope, put};
+use printer::{Printer, Scope, put};
 
+use super::dialect;
 use super::numbering::Numbers;
 use crate::ir::{
     AddressSpace, BlockId, Body, CallingConvention, Function, InstId, Linkage, Module, Symbol, SymbolKind, Type,
@@ -240,7 +241,7 @@ impl Printer<'_> {
 
     /// Whether a lifetime without a size must be given one, of -1 for all.
     fn needs_size(&self, name: &str, operands: usize) -> bool {
-        self.version < SHORT_LIFETIMES_SINCE && operands == 1 && name.starts_with("llvm.lifetime.")
+        !self.has(dialect::LIFETIMES) && operands == 1 && name.starts_with("llvm.lifetime.")
     }
 
     /// A type.

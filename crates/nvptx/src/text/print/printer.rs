@@ -2,13 +2,8 @@
 
 use super::meta_numbers::MetaNumbers;
 use crate::ir::{Body, Module};
+use crate::text::dialect::Form;
 use crate::text::numbering::Numbers;
-
-/// The version that brought `samesign` of `icmp`.
-pub(super) const SAME_SIGN_SINCE: u32 = 20;
-
-/// The version since which `llvm.lifetime.start` and `.end` have no size.
-pub(super) const SHORT_LIFETIMES_SINCE: u32 = 22;
 
 /// Writes to the text; writing to a string does not fail.
 macro_rules! put {
@@ -22,6 +17,13 @@ pub(super) struct Printer<'a> {
     pub(super) version: u32,
     pub(super) out: String,
     pub(super) meta: MetaNumbers,
+}
+
+impl Printer<'_> {
+    /// Whether the release that is printed for has a form.
+    pub(super) fn has(&self, form: Form) -> bool {
+        form.is_in(self.version)
+    }
 }
 
 /// The function whose body is being printed.
