@@ -2,7 +2,7 @@
 
 use crate::fatpoint::{FatPoint, count, usable};
 use crate::graph::{Graph, PhysicalSet};
-use crate::in_turn::{Place, in_turn, most_written_in_a_block};
+use crate::in_turn::{Place, in_turn, most_within_a_block};
 use crate::node::Node;
 use crate::order::colouring_order;
 use crate::repair::repair;
@@ -87,11 +87,11 @@ pub(crate) fn assign(graph: &mut Graph, place: Place<'_>, registers: &Registers<
 }
 
 /// Registers that can be of use in turn: a call waits for all that is read and written before it, so that between two calls nobody waits
-/// for a register any less if there are more than one for each value that is written there.
+/// for a register any less if there are more than one for each value that lives there alone.
 fn room_between_calls(graph: &Graph, needed: u16, place: Place<'_>) -> u16 {
     let calls = place.func.call_sites().values().any(|site| site.callee != Callee::Return);
     // A call ends its block.
-    if calls { needed.saturating_add(most_written_in_a_block(graph, place.lines)) } else { u16::MAX }
+    if calls { needed.saturating_add(most_within_a_block(graph, place.lines)) } else { u16::MAX }
 }
 
 /// Colour the graph with registers below `limit`: in which order, and which nodes found none.

@@ -111,20 +111,15 @@ fn homes(graph: &Graph, lines: &FileCode) -> Vec<u32> {
     homes
 }
 
-/// Registers of all values that a block writes, of the block that writes most.
-pub(crate) fn most_written_in_a_block(graph: &Graph, lines: &FileCode) -> u16 {
-    let mut last = vec![NOWHERE; graph.nodes.len()];
-    let of_block = |at: usize| {
-        let mut registers = 0u16;
-        for mention in lines.lines(at).flat_map(|access| access.writes) {
-            let node = graph.owner[mention.first as usize] as usize;
-            if std::mem::replace(&mut last[node], at as u32) != at as u32 {
-                registers = registers.saturating_add(graph.nodes[node].width.into());
-            }
+/// Registers of all values that live within a block, of the block where they are most.
+pub(crate) fn most_within_a_block(graph: &Graph, lines: &FileCode) -> u16 {
+    let mut registers = vec![0u16; lines.blocks()];
+    for (home, node) in homes(graph, lines).into_iter().zip(&graph.nodes) {
+        if let Some(of_block) = registers.get_mut(home as usize) {
+            *of_block = of_block.saturating_add(node.width.into());
         }
-        registers
-    };
-    (0..lines.blocks()).map(of_block).max().unwrap_or(0)
+    }
+    registers.into_iter().max().unwrap_or(0)
 }
 
 impl InTurn<'_> {

@@ -1,8 +1,8 @@
 //! What of LLVM IR came or went with a release of LLVM.
 //!
 //! The one table of it: the printer asks it what an older LLVM knows, and `docs/nvptx-dialects.md` says the same releases.
-//! Source: LLVM 15, 20, 22 and 23 were asked whether they take each form; where it came between two of them, LLVM's release notes and history
-//! say when.
+//! Source: LLVM 15, 20, 22 and 23 were asked whether they take each form; where it came between two of them, the release is what is generally
+//! known of LLVM's history.
 
 /// A form of the language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

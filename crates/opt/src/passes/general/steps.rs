@@ -59,14 +59,17 @@ fn of_sum(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Rewrite)> {
     (cx.is_legal(&low_sum) && cx.is_legal(&high_sum)).then(|| (wide.low, smallvec![low_sum, high_sum]))
 }
 
-/// Whether a sum with a constant, that much behind its base, is read by accesses that fold the constant and by further such sums alone. One that
-/// lives on for another reader is the nearer base: the far one would live as long as well.
+/// Whether a sum with a constant, that much behind its base, is read by accesses that fold the constant, by products and by further such sums alone. One
+/// that lives on for another reader is the nearer base: the far one would live as long as well.
 fn is_passed_over(cx: &Cx<'_>, sum: Operand, value: i64) -> bool {
     let Some((pair, lists)) = cx.pair(sum).zip(cx.func.def_use()) else { return false };
     let adds = |user: &Inst| {
-        let has_constant =
-            [Role::A, Role::B, Role::C].into_iter().filter_map(|role| source(user, role)?.as_imm()).count() == 1;
-        user.opcode == Opcode::IADD3 && has_constant
+        let constants = [Role::A, Role::B, Role::C].into_iter().filter_map(|role| source(user, role)?.as_imm()).count();
+        match user.opcode {
+            Opcode::IADD3 => constants == 1,
+            // The constant goes behind the product.
+            opcode => opcode == Opcode::IMAD && mul_field(user) == Mul::WIDE,
+        }
     };
     pair.into_iter().all(|reg| {
         let users = || lists.users(reg).map(|user| &cx.func[user]);

@@ -3,13 +3,17 @@
 //! * A call by an address that is a constant goes to that function.
 //! * An argument register that all calls of a function give one constant is that constant in it. A parameter that is passed on counts
 //!   as what it is then, so that constants go through several functions.
+//! * A parameter that a function does not read is not passed, a result that no call reads not handed over.
 //!
 //! Only calls that the module has can tell: a function whose address is taken, that calls itself by way of others, or that
 //! other files see keeps its parameters.
 
+mod words;
+
 use crate::pipeline::{Done, ModuleContext};
 use crate::{Changed, PhaseError};
 use oriole_isa::{Opcode, RegFile, Role};
+use oriole_ori::analysis::CallNode;
 use oriole_ori::{
     Block, Callee, FuncId, Function, FunctionKind, Inst, InstId, Module, Operand, OperandKind, SecondaryMap, Symbol,
     VReg,
@@ -24,29 +28,34 @@ const FUNCTION_BYTES: u32 = 8;
 /// What the calls so far give a function, by the number of the register; `None` where they differ or are not known.
 type Given = FxHashMap<u16, Option<u32>>;
 
-/// Run it.
+/// Runs it.
 pub(crate) fn run(module: &mut Module, context: &ModuleContext<'_>) -> Result<Vec<Done>, PhaseError> {
     if context.relocatable || module.functions.values().all(|func| func.kind() == FunctionKind::Entry) {
         return Ok(Vec::new());
     }
     let mut given: SecondaryMap<FuncId, Option<Given>> = SecondaryMap::new();
-    let mut done = Vec::new();
+    let mut changes: SecondaryMap<FuncId, Changed> = SecondaryMap::with_default(Changed::No);
     for node in context.order.iter().rev() {
         let table = module.function_table.clone();
         let func = &mut module.functions[node.function];
+        func.edit().keep_def_use();
         let mut changed = go_directly(func, &table);
         if let Some(constants) = given[node.function].take().filter(|_| !node.by_convention) {
             changed = changed.or(take_constants(func, &constants));
         }
-        done.push(Done { function: node.function, changed, uniformity: None });
+        changes[node.function] = changed;
         let func = &module.functions[node.function];
         for (callee, own) in calls_of(func) {
             let Some(callee) = module.function_of(callee) else { continue };
             join(&mut given[callee], own);
         }
     }
-    done.reverse();
-    Ok(done)
+    let unread = words::Unread::new(module, context.order);
+    for (id, func) in &mut module.functions {
+        changes[id] = changes[id].or(unread.leave_out(id, func, &module.symbols));
+    }
+    let done = |node: &CallNode| Done { function: node.function, changed: changes[node.function], uniformity: None };
+    Ok(context.order.iter().map(done).collect())
 }
 
 /// One more call of a function.
@@ -178,15 +187,12 @@ fn go_directly(func: &mut Function, table: &[Symbol]) -> Changed {
 /// The function whose offset in the code the call goes to: a word of the function bank at a known place.
 fn target(func: &Function, call: InstId, table: &[Symbol]) -> Option<Symbol> {
     let base = func[call].operands[func[call].opcode.position(Role::Base)?];
-    let place = match base.as_tuple() {
-        Some(tuple) => {
-            let [low, high] = <[VReg; 2]>::try_from(func.tuple_values(tuple)).ok()?;
-            let half = |reg| placed(copied(&func[func.definition(reg)?])?);
-            let low = half(low)?;
-            (half(high)? == low + 4).then_some(low)?
-        }
-        None => placed(base).or_else(|| loaded_from(func, base))?,
-    };
+    let halves = base.as_tuple().and_then(|tuple| <[VReg; 2]>::try_from(func.tuple_values(tuple)).ok());
+    let place = placed(base).or_else(|| {
+        let [low, high] = halves?.map(|half| func.definition(half));
+        let (low, high) = (low?, high?);
+        if low == high { loaded_from(func, low) } else { copied_from(func, [low, high]) }
+    })?;
     // Number 0 is no function's.
     let number = (place / FUNCTION_BYTES).checked_sub(1).filter(|_| place % FUNCTION_BYTES == 0)?;
     table.get(number as usize).copied()
@@ -200,9 +206,15 @@ fn placed(operand: Operand) -> Option<u32> {
     }
 }
 
-/// Where in the function bank a pair has been loaded from.
-fn loaded_from(func: &Function, pair: Operand) -> Option<u32> {
-    let load = &func[func.definition(pair.as_whole_reg()?)?];
+/// Where in the function bank two copies have their words from.
+fn copied_from(func: &Function, copies: [InstId; 2]) -> Option<u32> {
+    let [low, high] = copies.map(|copy| copied(&func[copy]).and_then(placed));
+    low.filter(|low| high == Some(low + 4))
+}
+
+/// Where in the function bank an instruction loads a pair from.
+fn loaded_from(func: &Function, load: InstId) -> Option<u32> {
+    let load = &func[load];
     let is_plain = load.opcode == Opcode::LDC && load.guard().is_none();
     let index = load.operands[load.opcode.position(Role::Base).filter(|_| is_plain)?];
     let index = if index == Operand::rz() { 0 } else { constant(func, index)? };
