@@ -29,6 +29,11 @@ const PUBLISHED: &str = "nak";
 /// Who reads a result waits for it, and ptxas issues as early as it may: any pair tells the distance. Two writes of one
 /// register, or a write behind a read, seldom stand as close as they may.
 const WELL_MINED: [[u32; 2]; 3] = [[1, 1], [50, 5], [50, 5]];
+/// Whether distances between two writes hold for the judges wherever they were seen at all: matrix products take long, and would overwrite what
+/// is written behind them too early. (`HFMA2.MMA` has the latency of other arithmetic.)
+fn is_product(first: &str) -> bool {
+    first.contains("MMA") && first != "HFMA2.MMA"
+}
 
 /// The register files, in the order of `RegFile`.
 const FILES: [&str; 6] = ["R", "UR", "P", "UP", "B", "SB"];
@@ -125,9 +130,9 @@ impl<'a> Distances<'a> {
         let [raw, waw, war] = &texts.tables;
         let longer: fn(u8, u8) -> bool = |one, other| one > other;
         let mut rows = [
-            rows(raw, WELL_MINED[0], longer)?,
-            rows(waw, WELL_MINED[1], longer)?,
-            rows(war, WELL_MINED[2], |_, other| other == 0)?,
+            rows(raw, WELL_MINED[0], |_| false, longer)?,
+            rows(waw, WELL_MINED[1], is_product, longer)?,
+            rows(war, WELL_MINED[2], |_| false, |_, other| other == 0)?,
         ];
         for line in texts.chips.rows()? {
             of_chip(&line, &mut rows)?;
@@ -296,7 +301,12 @@ fn or_else(cycles: Cycles, other: Cycles) -> Cycles {
 }
 
 /// The rows of a table. The target [`WITHOUT_COLUMN`] has the first of its two others' numbers where `is_first` of both says so.
-fn rows(tsv: &Tsv, well_mined: [u32; 2], is_first: fn(u8, u8) -> bool) -> Result<Rows<'_>, String> {
+fn rows<'a>(
+    tsv: &'a Tsv,
+    well_mined: [u32; 2],
+    holds_always: fn(&str) -> bool,
+    is_first: fn(u8, u8) -> bool,
+) -> Result<Rows<'a>, String> {
     let lines = tsv.lines::<COLUMNS>()?;
     let (head, lines) = lines.split_first().ok_or_else(|| format!("{}: no column names", tsv.path))?;
     let mut columns = Vec::new();
@@ -317,7 +327,8 @@ fn rows(tsv: &Tsv, well_mined: [u32; 2], is_first: fn(u8, u8) -> bool) -> Result
                 cell => number(cell).ok_or_else(|| format!("{}: '{cell}' is no number of cycles", line.place))?,
             };
             for target in (0..targets::NAMES.len()).filter(|target| chips >> target & 1 == 1) {
-                (cycles[target], evidence[target]) = (number, source == PUBLISHED || is_well_mined(source, well_mined));
+                let holds = holds_always(first) || source == PUBLISHED;
+                (cycles[target], evidence[target]) = (number, holds || is_well_mined(source, well_mined));
             }
         }
         fill_in(&mut cycles, &mut evidence, is_first)?;

@@ -76,7 +76,8 @@ impl<'a> Classified<'a> {
 
     /// The register that it reads at `place` is read some time after issue: overwriting it needs a scoreboard
     /// wait (or a later instruction of the same queue). General registers of instructions of variable latency are;
-    /// uniform registers only where [`holds_uniform`] says so; predicates never.
+    /// uniform registers only where [`holds_uniform`] says so; predicates never. And those of `BAR`: ptxas gives each of 185 a scoreboard, and waits
+    /// for it in the 18 places where the register is overwritten behind.
     pub fn reads_late(self, place: Slot) -> bool {
         self.reads_file_late(class::file_of(self.inst, place))
     }
@@ -85,7 +86,7 @@ impl<'a> Classified<'a> {
     #[inline]
     pub fn reads_file_late(self, file: RegFile) -> bool {
         match file {
-            RegFile::R => self.variable && self.inst.opcode != Opcode::S2R,
+            RegFile::R => self.inst.opcode == Opcode::BAR || self.variable && self.inst.opcode != Opcode::S2R,
             RegFile::UR => holds_uniform(self.inst),
             _ => false,
         }

@@ -7,7 +7,8 @@ use crate::{Arch, Effects, Guard, Inst, Opcode, OperandFlags, Pipe, RegFile, Val
 use smallvec::SmallVec;
 use std::fmt;
 
-/// The scoreboard that counts groups of copies to shared memory: ptxas gives it to all 6,233 `LDGDEPBAR` of 2,500 cubins.
+/// The scoreboard that counts groups of copies to shared memory: ptxas gives it to all 6,233 `LDGDEPBAR` of 2,500 cubins, and to all 132
+/// `UTMACMDFLUSH` of 400, which count copies in bulk out of it.
 pub const COPIES: u8 = 0;
 
 /// A control word that does not do for its instruction.
@@ -39,7 +40,7 @@ pub enum Slip {
         /// How many instructions behind it stands the jump.
         distance: usize,
     },
-    /// The end of a group of copies to shared memory does not set the scoreboard that counts them.
+    /// The end of a group of copies to shared memory, or in bulk out of it, does not set the scoreboard that counts them.
     Uncounted,
 }
 
@@ -54,7 +55,12 @@ impl Slip {
         if arch < Arch::Sm70 {
             return None;
         }
-        if inst.opcode == Opcode::LDGDEPBAR && inst.control.write_scoreboard != COPIES {
+        let counted = match inst.opcode {
+            Opcode::LDGDEPBAR => inst.control.write_scoreboard,
+            Opcode::UTMACMDFLUSH => inst.control.read_scoreboard,
+            _ => COPIES,
+        };
+        if counted != COPIES {
             return Some(Slip::Uncounted);
         }
         let following = following.into_iter();

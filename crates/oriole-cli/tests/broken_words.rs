@@ -227,6 +227,56 @@ fn fences_of_the_asynchronous_proxy_are_waited_for() {
     }
 }
 
+/// What ends a group of copies in bulk counts it.
+#[test]
+fn groups_of_bulk_copies_are_counted() {
+    let found = |control| {
+        let lines = [("UTMACMDFLUSH", control), ("DEPBAR.LE SB0, 0x0", "4"), EXIT];
+        findings(&cubin(Arch::Sm90, 90, &lines)).iter().any(|text| text.contains("is not counted"))
+    };
+    assert!(!found("2:R0"));
+    assert!(found("2") && found("2:R1"));
+}
+
+/// A barrier that counts reads its register late.
+#[test]
+fn registers_of_barriers_are_kept() {
+    let lines = |barrier, behind| {
+        vec![
+            ("S2R R4, SR_TID.X", "2:W1"),
+            ("BAR.RED.POPC.DEFER_BLOCKING R4, R4, PT", barrier),
+            ("IADD3 R4, R4, 0x1, RZ", behind),
+            EXIT,
+        ]
+    };
+    for (barrier, behind) in [("6:R2:B1", "5"), ("6:B1", "5")] {
+        let broken = lines(barrier, behind);
+        assert!(!findings(&cubin(Arch::Sm90, 90, &broken)).is_empty(), "{barrier} {behind}");
+    }
+    assert_eq!(findings(&cubin(Arch::Sm90, 90, &lines("6:R2:B1", "5:B2"))), Vec::<String>::new());
+}
+
+/// A product of integers comes late: what is written behind it must come later.
+#[test]
+fn what_a_product_would_overwrite_is_written_late() {
+    let lines = |product| {
+        vec![("IMMA.16832.S8.S8 R4, R12.ROW, R20.COL, R4", product), ("NOP", "1"), ("HFMA2 R6, R2, R2, R2", "5"), EXIT]
+    };
+    let found = |product| !findings(&cubin(Arch::Sm100, 100, &lines(product))).is_empty();
+    assert!(!found("15"), "{:?}", findings(&cubin(Arch::Sm100, 100, &lines("15"))));
+    assert!(found("11") && found("8"));
+}
+
+/// The instruction behind a move of 64 bits waits for both halves.
+#[test]
+fn moves_of_64_bits_take_two_cycles() {
+    let found = |control| {
+        let lines = [("MOV.64 R12, R10", control), ("NOP", "1"), EXIT];
+        findings(&cubin(Arch::Sm120, 120, &lines)).iter().any(|text| text.contains("where 2 are needed"))
+    };
+    assert!(found("1") && !found("2"));
+}
+
 /// Whatever copies out of shared memory finds the fences done, a box whose shape is in operands too.
 #[test]
 fn copies_out_of_shared_memory_wait_for_fences() {

@@ -61,7 +61,8 @@ fn everything_is_send_and_sync() {
 /// What is reported is what the file says, which the reader of cubins reads without us.
 #[test]
 fn resources_are_those_of_the_file() {
-    let compiled = Compiler::builder().build().expect("no settings").compile_ptx(&module()).expect("it compiles");
+    let compiler = Compiler::builder().knob("inline", false).build().expect("a known knob");
+    let compiled = compiler.compile_ptx(&module()).expect("it compiles");
     let file = oriole_cubin::Cubin::parse(compiled.cubin.as_bytes()).expect("a cubin");
     assert_eq!(compiled.cubin.target(), "sm_80");
     assert_eq!(compiled.kernels.len(), 2);
