@@ -66,7 +66,7 @@ pub fn run(
                 start = end;
             }
             Code::Module(run) => {
-                on_module(module, &order, (start, run), options, record, &mut known)?;
+                on_module(module, &order, (start, run), options, numbering, record, &mut known)?;
                 start += 1;
             }
         }
@@ -119,12 +119,16 @@ fn on_functions(
     Ok(())
 }
 
+/// The unit of a pass on the module, where runs are numbered.
+const MODULE: &str = "the module";
+
 /// A pass on the module.
 fn on_module(
     module: &mut Module,
     order: &[CallNode],
     (at, run): (usize, OnModule),
     options: &Options<'_>,
+    numbering: &mut Numbering,
     record: &mut Record,
     known: &mut Known,
 ) -> Result<(), PhaseError> {
@@ -134,6 +138,13 @@ fn on_module(
     }
     if settings.level < pass.level {
         return Ok(());
+    }
+    if !pass.needed {
+        let number = numbering.open(&[pass.name], &[MODULE]);
+        let is_within = settings.limit.is_none_or(|limit| number < limit.runs);
+        if !settings.enables(pass) || !is_within {
+            return Ok(());
+        }
     }
     let context = ModuleContext { order, workers: options.workers, relocatable: options.relocatable };
     let start = Instant::now();

@@ -74,7 +74,8 @@ fn succeeds(scratch: &Scratch, words: &str) -> String {
 /// Compilers, each with what it leaves of the module in a file of that name.
 fn cubins(scratch: &Scratch) -> Vec<&'static str> {
     scratch.write("in.ptx", PTX);
-    let ours = [("lines.cubin", "--lineinfo"), ("debug.cubin", "-g")];
+    // The function's label is looked for.
+    let ours = [("lines.cubin", "--lineinfo --knob inline=0"), ("debug.cubin", "-g")];
     let mut made: Vec<&str> = ours
         .map(|(name, option)| {
             succeeds(scratch, &format!("compile in.ptx -o {name} {option}"));

@@ -48,6 +48,7 @@ const FIRST: &[(Lever, &[i64])] = &[
     (Knob("speculation-limit"), &[0, 4, 16]),
     (Knob("extra-work"), &[0, 3]),
     (Knob("retries"), &[0]),
+    (Knob("inline"), &[0]),
     (Knob("uniform"), &[0]),
     (Knob("uniform-bases"), &[0]),
     (Knob("uniform-promotion"), &[0]),
