@@ -179,7 +179,8 @@ fn frames_of_functions_are_said() {
     for (arch, banks) in [("sm_80", ", 364 bytes cmem[0]"), ("sm_90", "")] {
         let module = format!(".version 8.0\n.target {arch}\n.address_size 64\n{text}");
         std::fs::write(folder.path("frames.ptx"), module).expect("written");
-        let said = errors(&folder.run(&[&format!("-arch={arch}"), "-v", "-o", "o.cubin", "frames.ptx"]));
+        // From -O2 on the function stands in place of its call.
+        let said = errors(&folder.run(&[&format!("-arch={arch}"), "-v", "-O1", "-o", "o.cubin", "frames.ptx"]));
         let frame = |name: &str| {
             let from = said.split(&format!("Function properties for {name}\n")).nth(1).unwrap_or_default();
             from.trim_start().split(' ').next().unwrap_or_default().to_owned()
