@@ -4,8 +4,9 @@
 //! function stands in place of each of its calls, and one that a kernel calls at a single place stands there whatever its size: the kernel has
 //! no other copy of it then, and constants among the arguments reach its branches.
 
+use crate::function::place::is_parameter;
 use crate::module::plan::Plan;
-use oriole_ptx::ast::{Function, Instruction, Opcode, Space, Word};
+use oriole_ptx::ast::{Function, Instruction, Opcode, Word};
 use oriole_ptx::mentions;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -137,8 +138,8 @@ fn candidate(function: &Function, has_calls: bool) -> Candidate {
 
 /// What a function has for the sake of being called.
 fn passes_parameter(instruction: &Instruction) -> bool {
-    let is_parameter = instruction.space().is_some_and(|s| matches!(s, Space::Param | Space::ParamFunc));
-    instruction.opcode == Opcode::Ret || is_parameter && matches!(instruction.opcode, Opcode::Ld | Opcode::St)
+    instruction.opcode == Opcode::Ret
+        || is_parameter(instruction.space()) && matches!(instruction.opcode, Opcode::Ld | Opcode::St)
 }
 
 /// Whether threads of a warp wait for each other at the instruction: copies of it would be two places. Barriers of blocks go by

@@ -8,15 +8,15 @@
 //! Only calls that the module has can tell: a function whose address is taken, that calls itself by way of others, or that
 //! other files see keeps its parameters.
 
-mod words;
+mod unread;
 
 use crate::pipeline::{Done, ModuleContext};
 use crate::{Changed, PhaseError};
 use oriole_isa::{Opcode, RegFile, Role};
 use oriole_ori::analysis::CallNode;
 use oriole_ori::{
-    Block, Callee, FuncId, Function, FunctionKind, Inst, InstId, Module, Operand, OperandKind, SecondaryMap, Symbol,
-    VReg,
+    Block, Callee, FuncId, Function, FunctionKind, Inst, InstId, Module, Operand, OperandKind, RegRef, SecondaryMap,
+    Symbol, VReg,
 };
 use rustc_hash::FxHashMap;
 
@@ -36,21 +36,20 @@ pub(crate) fn run(module: &mut Module, context: &ModuleContext<'_>) -> Result<Ve
     let mut given: SecondaryMap<FuncId, Option<Given>> = SecondaryMap::new();
     let mut changes: SecondaryMap<FuncId, Changed> = SecondaryMap::with_default(Changed::No);
     for node in context.order.iter().rev() {
-        let table = module.function_table.clone();
         let func = &mut module.functions[node.function];
         func.edit().keep_def_use();
-        let mut changed = go_directly(func, &table);
+        let mut changed = go_directly(func, &module.function_table);
         if let Some(constants) = given[node.function].take().filter(|_| !node.by_convention) {
             changed = changed.or(take_constants(func, &constants));
         }
         changes[node.function] = changed;
         let func = &module.functions[node.function];
-        for (callee, own) in calls_of(func) {
+        for (block, call, callee) in direct_calls(func) {
             let Some(callee) = module.function_of(callee) else { continue };
-            join(&mut given[callee], own);
+            join(&mut given[callee], given_by(func, block, call));
         }
     }
-    let unread = words::Unread::new(module, context.order);
+    let unread = unread::Unread::new(module, context.order);
     for (id, func) in &mut module.functions {
         changes[id] = changes[id].or(unread.leave_out(id, func, &module.symbols));
     }
@@ -71,16 +70,27 @@ fn join(known: &mut Option<Given>, own: Given) {
 
 // ---- calls ----
 
-/// The direct calls of a function, with what they give.
-fn calls_of(func: &Function) -> Vec<(Symbol, Given)> {
-    let mut calls = Vec::new();
-    for (block, inst) in func.iter_insts() {
-        let Some(site) = func[inst].call.expand().map(|site| &func[site]) else { continue };
-        let Callee::Direct(symbol) = site.callee else { continue };
-        let words = site.args.iter().filter_map(|arg| word_of(func, *arg));
-        calls.push((symbol, words.map(|word| (word, constant_at(func, block, inst, word))).collect()));
-    }
-    calls
+/// The direct calls of a function.
+fn direct_calls(func: &Function) -> impl Iterator<Item = (Block, InstId, Symbol)> {
+    func.iter_insts().filter_map(|(block, inst)| match func[func[inst].call.expand()?].callee {
+        Callee::Direct(symbol) => Some((block, inst, symbol)),
+        Callee::Indirect | Callee::Return => None,
+    })
+}
+
+/// What a call gives.
+fn given_by(func: &Function, block: Block, call: InstId) -> Given {
+    let args = func[call].call.expand().map(|site| &func[site].args[..]).unwrap_or_default();
+    let words = args.iter().filter_map(|arg| word_of(func, *arg));
+    words.map(|word| (word, constant_at(func, block, call, word))).collect()
+}
+
+/// The numbers of the fixed general registers that a mention names.
+fn words(func: &Function, at: &RegRef) -> impl Iterator<Item = u16> + use<> {
+    let data = &func[at.reg];
+    let first = data.physical.filter(|_| data.file() == RegFile::R);
+    let range = at.range.clone();
+    first.into_iter().flat_map(move |first| range.clone().map(move |at| first + u16::from(at)))
 }
 
 /// The number of the single general register that an operand names.
@@ -95,13 +105,9 @@ fn constant_at(func: &Function, block: Block, call: InstId, register: u16) -> Op
         if func[inst].call.expand().is_some() {
             return None;
         }
-        let writes = |operand: Operand| {
-            let is_in = |(file, first, count): (RegFile, u16, u8)| {
-                file == RegFile::R && (first..first + u16::from(count)).contains(&register)
-            };
-            func.physical(operand).is_some_and(is_in)
-        };
-        if func[inst].defs().any(|(_, operand)| writes(operand)) {
+        let mut is_written = false;
+        func.for_each_def(inst, |at| is_written |= words(func, &at).any(|word| word == register));
+        if is_written {
             return copied(&func[inst]).and_then(|source| constant(func, source));
         }
     }
@@ -116,14 +122,11 @@ fn copied(inst: &Inst) -> Option<Operand> {
 
 /// The constant that a source is: a number, RZ, or a value that a copy has made one.
 fn constant(func: &Function, source: Operand) -> Option<u32> {
-    if let Some(value) = source.as_imm() {
-        return Some(value);
-    }
-    if source == Operand::rz() {
-        return Some(0);
-    }
-    let made = source.as_whole_reg().and_then(|reg| func.definition(reg))?;
-    copied(&func[made]).and_then(|source| source.as_imm().or((source == Operand::rz()).then_some(0)))
+    let number = |source: Operand| source.as_imm().or((source == Operand::rz()).then_some(0));
+    number(source).or_else(|| {
+        let made = source.as_whole_reg().and_then(|reg| func.definition(reg))?;
+        copied(&func[made]).and_then(number)
+    })
 }
 
 // ---- functions ----
@@ -142,11 +145,7 @@ fn take_constants(func: &mut Function, constants: &Given) -> Changed {
         if let Some(value) = source.and_then(|word| constants.get(&word).copied().flatten()) {
             copies.push((inst, value));
         }
-        for (_, operand) in func[inst].defs() {
-            if let Some((RegFile::R, first, count)) = func.physical(operand) {
-                written.extend(first..first + u16::from(count));
-            }
-        }
+        func.for_each_def(inst, |at| written.extend(words(func, &at)));
     }
     let changed = Changed::when(!copies.is_empty());
     for (inst, value) in copies {

@@ -1,12 +1,11 @@
 //! Arguments that nobody reads, results that nobody takes.
 
-use super::{copied, word_of};
+use super::{copied, direct_calls, word_of, words};
 use crate::Changed;
-use oriole_isa::RegFile;
 use oriole_ori::analysis::CallNode;
 use oriole_ori::{
-    Block, Callee, EntitySet, FuncId, Function, FunctionKind, InstId, Module, Operand, PrimaryMap, RegRef,
-    SecondaryMap, Symbol, SymbolData, SymbolKind,
+    Block, Callee, EntitySet, FuncId, Function, FunctionKind, InstId, Module, Operand, PrimaryMap, SecondaryMap,
+    Symbol, SymbolData, SymbolKind,
 };
 use rustc_hash::FxHashSet;
 
@@ -52,15 +51,11 @@ impl Unread {
         symbols: &PrimaryMap<Symbol, SymbolData>,
     ) -> Changed {
         let mut changed = Changed::No;
-        for (block, inst, callee) in direct_calls(func) {
+        for (block, inst, callee) in direct_calls(func).collect::<Vec<_>>() {
             let SymbolKind::Function(callee) = symbols[callee].kind else { continue };
             if let Some(Interface { read, taken }) = &self.known[callee] {
                 changed = changed.or(keep_arguments(func, block, inst, read));
-                let unread =
-                    |func: &Function, operand| word_of(func, operand).is_some_and(|word| !taken.contains(&word));
-                let results = func[inst].call.expand().map(|site| func[site].results.clone()).unwrap_or_default();
-                let kept: Vec<Operand> = results.into_iter().filter(|result| !unread(func, *result)).collect();
-                func.edit().update_call(inst, |site| site.results = kept);
+                changed = changed.or(keep_results(func, inst, taken));
             }
         }
         if let Some(Interface { taken, .. }) = &self.known[id] {
@@ -73,15 +68,6 @@ impl Unread {
         }
         changed
     }
-}
-
-/// The direct calls of a function.
-fn direct_calls(func: &Function) -> Vec<(Block, InstId, Symbol)> {
-    let callee = |(block, inst): (Block, InstId)| match func[func[inst].call.expand()?].callee {
-        Callee::Direct(symbol) => Some((block, inst, symbol)),
-        Callee::Indirect | Callee::Return => None,
-    };
-    func.iter_insts().filter_map(callee).collect()
 }
 
 /// General registers that a function may read as they were at its entry: those with a reader that has no writer before it in its block.
@@ -116,12 +102,16 @@ fn taken_behind(func: &Function, block: Block, call: InstId) -> Words {
     taken
 }
 
-/// The general registers that a mention of a fixed one names.
-fn words(func: &Function, at: &RegRef) -> impl Iterator<Item = u16> + use<> {
-    let data = &func[at.reg];
-    let first = data.physical.filter(|_| data.file() == RegFile::R);
-    let range = at.range.clone();
-    first.into_iter().flat_map(move |first| range.clone().map(move |at| first + u16::from(at)))
+/// Takes the results away from a call that are not among these.
+fn keep_results(func: &mut Function, call: InstId, kept: &Words) -> Changed {
+    let Some(site) = func[call].call.expand() else { return Changed::No };
+    let is_kept = |result: &Operand| word_of(func, *result).is_none_or(|word| kept.contains(&word));
+    let results: Vec<Operand> = func[site].results.iter().copied().filter(is_kept).collect();
+    if results.len() == func[site].results.len() {
+        return Changed::No;
+    }
+    func.edit().update_call(call, |site| site.results = results);
+    Changed::Yes
 }
 
 /// Takes the arguments away from a call or return that are not among these, with the copies right before it that bring them.
