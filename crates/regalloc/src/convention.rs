@@ -30,7 +30,7 @@ pub(crate) fn changed() -> RegMask {
 }
 
 /// All registers that a function of the run-time system may change, in a linked file. As ptxas 13.0.88 has it (240 values kept across calls of
-/// `vprintf`, `malloc`, `free` and `__assertfail`, `oriole-cli/tests/convention.rs`): from sm_80 on R2, R16 to R19 and all from R22 on survive,
+/// `vprintf`, `malloc`, `free` and `__assertfail`; `oriole-cli/tests/convention.rs` asks with 200): from sm_80 on R2, R16 to R19 and all from R22 on survive,
 /// on sm_75 what survives any call; UR36 to UR61 on all.
 pub(crate) fn changed_by_system(arch: Arch) -> RegMask {
     /// The first of the general registers that all survive.
