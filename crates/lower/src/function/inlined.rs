@@ -8,8 +8,9 @@ use crate::function::scope::ParamVar;
 use crate::function::{FnLower, bindings, finish, frame, ops, param_words, params};
 use crate::module::inlining::DEEPEST;
 use oriole_ori::{Block, Operand};
-use oriole_ptx::ast::{self, Call, Function, Instruction, Variable};
+use oriole_ptx::ast::{self, Call, Function, Instruction, Sym, Variable};
 use oriole_ptx::mentions;
+use rustc_hash::FxHashSet;
 
 /// A function that stands in place of a call.
 #[derive(Debug)]
@@ -105,13 +106,9 @@ pub(crate) fn emit_return(cx: &mut FnLower<'_, '_>) -> Lowered {
 pub(crate) fn outgoing_area<'a>(cx: &FnLower<'_, 'a>, body: &'a ast::Block, calls: &[Call<'a>]) -> Lowered<u32> {
     let mut bytes = frame::outgoing_area(cx, body, calls)?;
     let mut pending = calls_inlined(cx, calls);
-    let mut seen: Vec<&Function> = Vec::new();
+    let mut seen: FxHashSet<Sym> = FxHashSet::default();
     while let Some(function) = pending.pop() {
-        let Some(body) = function.body.as_ref().filter(|_| !seen.iter().any(|known| std::ptr::eq(*known, function)))
-        else {
-            continue;
-        };
-        seen.push(function);
+        let Some(body) = function.body.as_ref().filter(|_| seen.insert(function.name.sym)) else { continue };
         let mut calls = Vec::new();
         mentions::instructions(body, &mut |instruction| calls.extend(instruction.call()));
         bytes = bytes.max(frame::outgoing_area(cx, body, &calls)?);

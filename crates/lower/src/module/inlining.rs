@@ -6,6 +6,7 @@
 
 use crate::function::place::is_parameter;
 use crate::module::plan::Plan;
+use oriole_ori::{EntityRef, FuncId};
 use oriole_ptx::ast::{Function, Instruction, Opcode, Word};
 use oriole_ptx::mentions;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,8 +48,9 @@ impl Inlining {
             callees[function] = callees_of(plan, function);
         }
         let mut found = Inlining { candidates: vec![Candidate::Never; count], ..Inlining::default() };
+        let recursive = recursive(&callees);
         for (at, function) in plan.functions.iter().enumerate() {
-            if plan.is_local(function) && !reaches_itself(at, &callees) {
+            if plan.is_local(function) && !recursive.contains(&at) {
                 found.candidates[at] = candidate(function, !callees[at].is_empty());
             }
         }
@@ -95,19 +97,13 @@ fn callees_of(plan: &Plan<'_>, function: usize) -> Vec<usize> {
     callees
 }
 
-/// Whether a function calls itself by way of others.
-fn reaches_itself(function: usize, callees: &[Vec<usize>]) -> bool {
-    let mut seen: FxHashSet<usize> = FxHashSet::default();
-    let mut pending = callees[function].clone();
-    while let Some(callee) = pending.pop() {
-        if callee == function {
-            return true;
-        }
-        if seen.insert(callee) {
-            pending.extend(&callees[callee]);
-        }
-    }
-    false
+/// The functions that call themselves, by way of others or at once.
+fn recursive(callees: &[Vec<usize>]) -> FxHashSet<usize> {
+    let node = |function: usize| FuncId::new(function);
+    let calls = |caller: FuncId| callees[caller.index()].iter().map(move |callee| node(*callee));
+    let cycles = oriole_graph::components(callees.len(), (0..callees.len()).map(node), calls).into_iter();
+    let cycles = cycles.filter(|members| members.len() > 1 || calls(members[0]).any(|callee| callee == members[0]));
+    cycles.flatten().map(EntityRef::index).collect()
 }
 
 /// What the function is by itself.
