@@ -14,14 +14,7 @@ pub(crate) fn run(header: &Header, input: &str) -> Result<String, String> {
     let said = |errors: Vec<Diagnostic>| SourceMap::new("the case", &text).render_all(&errors);
     let tree = oriole_ptx::load(&text).map_err(said)?;
     oriole_ptx::check_target(&tree, &header.target).map_err(|error| said(vec![error]))?;
-    let options = oriole_lower::Options {
-        arch: header.arch,
-        entries: None,
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-        source: None,
-    };
+    let options = oriole_lower::Options::new(header.arch);
     let lowered = oriole_lower::lower(&tree, &options).map_err(said)?;
     lowered.functions.values().try_for_each(|func| well_formed(func, header))?;
     Ok(shown(&lowered))

@@ -19,3 +19,10 @@ pub struct Options<'a> {
     /// Name and text of the PTX file, for the source line of every instruction.
     pub source: Option<(&'a str, &'a str)>,
 }
+
+impl Options<'_> {
+    /// Every kernel of a file that needs no linker, with its calls as calls, and without source lines.
+    pub fn new(arch: Arch) -> Self {
+        Options { arch, entries: None, relocatable: false, keeps_jumps: false, inlines: false, source: None }
+    }
+}

@@ -33,14 +33,7 @@ fn lower(text: &str, arch: Arch) -> Result<(), String> {
             .join("\n")
     };
     let ast = oriole_ptx::load(text).map_err(|errors| render(&errors))?;
-    let options = oriole_lower::Options {
-        arch,
-        entries: None,
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-        source: None,
-    };
+    let options = oriole_lower::Options::new(arch);
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| render(&errors))?;
     for function in module.functions.values() {
         let verified = oriole_ori::verify::verify(function, arch);

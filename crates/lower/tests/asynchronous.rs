@@ -19,14 +19,7 @@ fn lower(body: &str, arch: Arch) -> Result<Module, String> {
          .reg .b64 %d<9>; .reg .pred %p<3>; .shared .align 128 .b8 s[1024]; .shared .align 8 .b64 m;\n{VALUES}{body}\nret;\n}}\n"
     );
     let ast = oriole_ptx::load(&text).map_err(|errors| format!("{errors:?}"))?;
-    let options = oriole_lower::Options {
-        arch,
-        entries: None,
-        source: None,
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-    };
+    let options = oriole_lower::Options::new(arch);
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| format!("{errors:?}"))?;
     for function in module.functions.values() {
         oriole_ori::verify::verify(function, arch).map_err(|errors| format!("{errors:?}"))?;

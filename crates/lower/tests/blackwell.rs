@@ -20,14 +20,7 @@ fn lower(body: &str, arch: Arch) -> Result<Module, String> {
          setp.ne.b32 %p0, %r7, 0; cvt.u16.u32 %h0, %r6; mov.b16 %h1, %h0;\n{body}\nret;\n}}\n"
     );
     let ast = oriole_ptx::load(&text).map_err(|errors| format!("{errors:?}"))?;
-    let options = oriole_lower::Options {
-        arch,
-        entries: None,
-        source: None,
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-    };
+    let options = oriole_lower::Options::new(arch);
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| format!("{errors:?}"))?;
     for function in module.functions.values() {
         oriole_ori::verify::verify(function, arch).map_err(|errors| format!("{errors:?}"))?;

@@ -14,14 +14,7 @@ fn lower(body: &str, arch: Arch) -> Module {
 
 fn lower_module(text: &str, arch: Arch) -> Module {
     let ast = oriole_ptx::load(text).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let options = oriole_lower::Options {
-        arch,
-        entries: None,
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-        source: Some(("test.ptx", text)),
-    };
+    let options = oriole_lower::Options { source: Some(("test.ptx", text)), ..oriole_lower::Options::new(arch) };
     let module = oriole_lower::lower(&ast, &options).unwrap_or_else(|errors| panic!("{errors:?}"));
     for function in module.functions.values() {
         oriole_ori::verify::verify(function, arch).unwrap_or_else(|errors| panic!("{}: {errors:?}", function.name()));
@@ -213,14 +206,7 @@ fn calls_follow_the_convention() {
 /// The messages of a module that does not lower.
 fn errors(text: &str, arch: Arch) -> Vec<oriole_ptx::diag::Diagnostic> {
     let ast = oriole_ptx::load(text).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let options = oriole_lower::Options {
-        arch,
-        entries: None,
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-        source: Some(("test.ptx", text)),
-    };
+    let options = oriole_lower::Options { source: Some(("test.ptx", text)), ..oriole_lower::Options::new(arch) };
     oriole_lower::lower(&ast, &options).expect_err("it does not lower")
 }
 
@@ -254,14 +240,7 @@ fn a_wanted_kernel_that_is_missing_lists_the_others() {
     let text = format!("{HEAD}.visible .entry one() {{ ret; }}\n.visible .entry two() {{ ret; }}\n");
     let ast = oriole_ptx::load(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
     let entries = ["three".to_owned()];
-    let options = oriole_lower::Options {
-        arch: Arch::Sm80,
-        entries: Some(&entries),
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-        source: None,
-    };
+    let options = oriole_lower::Options { entries: Some(&entries), ..oriole_lower::Options::new(Arch::Sm80) };
     let found = oriole_lower::lower(&ast, &options).expect_err("there is no such kernel");
     assert_eq!(found[0].message, "no kernel 'three' in this module");
     assert_eq!(found[0].help.as_deref(), Some("kernels: one two"));

@@ -36,14 +36,7 @@ const FAMILIES: [&str; 15] = [
 
 fn lower(text: &str, arch: Arch) -> Result<(), String> {
     let ast = oriole_ptx::load(text).map_err(|errors| format!("parser: {}", errors[0].message))?;
-    let options = oriole_lower::Options {
-        arch,
-        entries: None,
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-        source: Some(("form.ptx", text)),
-    };
+    let options = oriole_lower::Options { source: Some(("form.ptx", text)), ..oriole_lower::Options::new(arch) };
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| errors[0].message.clone())?;
     for function in module.functions.values() {
         oriole_ori::verify::verify(function, arch).map_err(|errors| format!("verifier: {}", errors[0]))?;

@@ -25,12 +25,9 @@ fn lower(path: &Path, entry: &str, arch: Arch) -> Result<usize, String> {
     let ast = oriole_ptx::load(&text).map_err(|errors| render(&errors))?;
     let entries = [entry.to_owned()];
     let options = oriole_lower::Options {
-        arch,
         entries: Some(&entries),
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
         source: Some((&name, &text)),
+        ..oriole_lower::Options::new(arch)
     };
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| render(&errors))?;
     for function in module.functions.values() {

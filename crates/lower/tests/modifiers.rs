@@ -86,14 +86,7 @@ fn module(statement: &Statement, other: Option<&Statement>, target: &str) -> Str
 /// The module's code, before anything optimises it.
 fn lowered(text: &str, arch: Arch) -> Result<String, String> {
     let ast = oriole_ptx::load(text).map_err(|errors| errors[0].message.clone())?;
-    let options = oriole_lower::Options {
-        arch,
-        entries: None,
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-        source: None,
-    };
+    let options = oriole_lower::Options::new(arch);
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| errors[0].message.clone())?;
     Ok(module.functions.values().map(|function| format!("{function}")).collect())
 }

@@ -16,14 +16,7 @@ fn what_is_taken_is_lowered() {
     for row in rows().filter(|row| row.accepted) {
         let Ok(ast) = oriole_ptx::load(&module(row)) else { panic!("{row:?} is not taken") };
         let arch: Arch = row.target.trim_end_matches('a').parse().expect("a generation");
-        let options = oriole_lower::Options {
-            arch,
-            entries: None,
-            relocatable: false,
-            keeps_jumps: false,
-            inlines: false,
-            source: None,
-        };
+        let options = oriole_lower::Options::new(arch);
         count += 1;
         let built = oriole_lower::lower(&ast, &options).map_err(|errors| errors[0].message.clone());
         let verified = built.and_then(|module| {

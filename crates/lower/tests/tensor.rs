@@ -15,14 +15,7 @@ fn lower(body: &str, arch: Arch) -> Result<Module, String> {
          .reg .f64 %d<40>; .reg .b64 %p;\n{body}\nret;\n}}\n"
     );
     let ast = oriole_ptx::load(&text).map_err(|errors| format!("{errors:?}"))?;
-    let options = oriole_lower::Options {
-        arch,
-        entries: None,
-        relocatable: false,
-        keeps_jumps: false,
-        inlines: false,
-        source: None,
-    };
+    let options = oriole_lower::Options::new(arch);
     oriole_lower::lower(&ast, &options).map_err(|errors| format!("{errors:?}"))
 }
 
