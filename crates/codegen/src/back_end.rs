@@ -39,6 +39,8 @@ pub(crate) struct BackEnd<'a> {
     /// Which order is taken ahead of allocation, and behind it.
     pub(crate) seeds: [OrderSeed; 2],
     /// Dumps spell mnemonics as the published opcode table does.
+    /// Calls at the ends of functions become tail calls.
+    pub(crate) tail_calls: bool,
     pub(crate) rot13: bool,
     /// The functions as allocation leaves them are asked for.
     pub(crate) keeps_allocated: bool,
@@ -133,6 +135,9 @@ impl BackEnd<'_> {
         let mut laps = Laps::start();
         let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
         let [seed, reorder_seed] = self.seeds;
+        if self.tail_calls {
+            allocator.put_tail_calls(&node, func);
+        }
         let placing = Placing { allocator, budget: &budget, retries: self.retries, seed };
         let done = if orders { Some(placing.order(func, &mut laps)?) } else { None };
         let ordered = self.keep(func, &ORDER);

@@ -144,11 +144,14 @@ fn compile_tree(
         return Err(CompileError::Ldcu);
     }
     let workers = Workers::new(options.jobs);
+    let shortens = |knob: &str| settings.level >= INLINING_LEVEL && knobs.is_set(knob);
+    let (inlines, tail_calls) = (shortens("inline"), shortens("tail-calls"));
     let lowering = oriole_lower::Options {
         arch,
         relocatable: options.relocatable,
         keeps_jumps: settings.level == 0,
-        inlines: settings.level >= INLINING_LEVEL && knobs.is_set("inline"),
+        inlines,
+        tail_calls,
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
         source: ptx.map(|ptx| (options.file_name.as_str(), ptx)),
     };
@@ -214,6 +217,7 @@ fn compile_tree(
         retries: Retries::new(&knobs, &settings),
         constant_lines: usize::try_from(knobs.int("constant-prefetch")).unwrap_or(0),
         seeds: ["order-seed", "reorder-seed"].map(|knob| OrderSeed(knobs.int(knob).cast_unsigned())),
+        tail_calls,
         rot13: options.rot13,
         keeps_allocated: options.pressure,
     };

@@ -110,12 +110,13 @@ pub(crate) const OSABI_CUDA_NEW: u8 = 0x41;
 
 /// What is set in the newer layout beside the SM: a version in the top byte.
 const NEW_VERSION: u32 = 0x0600_0000;
-/// And in the low bits what ptxas 13.0 sets up to sm_90 and from sm_100 on.
-const LOW_BITS: [u32; 2] = [4, 2];
+/// The file has the code that the chip executes and no other, as all files up to sm_90 and what nvlink 13.0 makes of such files for sm_100 and
+/// later. ptxas sets bit 1 instead where it writes each kernel in its encoding for a family as well; nvlink crashes where that is missing then.
+const FINAL_CODE_ONLY: u32 = 4;
 
 /// `e_flags` of a target in the newer layout. CUDA 13 tells the suffix in `.nv.compat` instead.
 pub(crate) fn to_e_flags(target: Target) -> u32 {
-    NEW_VERSION | (target.sm << 8) | LOW_BITS[usize::from(target.sm >= 100)]
+    NEW_VERSION | (target.sm << 8) | FINAL_CODE_ONLY
 }
 
 #[cfg(test)]
@@ -150,6 +151,6 @@ mod tests {
         for (flags, abi, name) in rows {
             assert_eq!(Target::from_e_flags(flags, abi).to_string(), name);
         }
-        assert_eq!([89, 100, 120].map(|sm| to_e_flags(Target::new(sm))), [0x600_5904, 0x600_6402, 0x600_7802]);
+        assert_eq!([89, 100, 120].map(|sm| to_e_flags(Target::new(sm))), [0x600_5904, 0x600_6404, 0x600_7804]);
     }
 }

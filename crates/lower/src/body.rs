@@ -5,7 +5,7 @@ use crate::chapters::stack::moves_stack;
 use crate::error::{LowerError, Lowered, unsupported};
 use crate::function::scope::{Binding, ParamVar};
 use crate::function::{
-    FnLower, bindings, descriptor, destinations, finish, frame, inlined, param_words, params, sources,
+    FnLower, bindings, descriptor, destinations, finish, frame, inlined, param_words, params, recursion, sources,
 };
 use crate::module::context::ModuleCx;
 use crate::{abi, dispatch};
@@ -27,7 +27,10 @@ pub(crate) fn lower_function<'a>(
 ) -> Result<Function, Vec<LowerError>> {
     let mut cx = FnLower::new(module, (ast, number), function, kind);
     cx.func.attributes_mut().shared_bytes = shared_bytes;
-    let errors = lower_body(&mut cx, function);
+    let mut errors = lower_body(&mut cx, function);
+    if errors.is_empty() {
+        errors.extend(recursion::to_loop(&mut cx).err());
+    }
     let lowered = cx.finish();
     if errors.is_empty() { Ok(lowered) } else { Err(errors) }
 }
@@ -65,6 +68,7 @@ fn begin<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast::Function) -> Lowered {
         });
         let outgoing_bytes = inlined::outgoing_area(cx, body, &calls)?;
         cx.func.frame_mut().local_bytes = outgoing_bytes;
+        cx.room = frame::Room::behind(outgoing_bytes);
         cx.func.frame_mut().align = 16;
         cx.func.frame_mut().dynamic = moves;
     }

@@ -16,6 +16,8 @@ pub struct Options<'a> {
     pub keeps_jumps: bool,
     /// Small functions, and those with one call, stand in place of their calls.
     pub inlines: bool,
+    /// A function that calls itself last jumps to its start.
+    pub tail_calls: bool,
     /// Name and text of the PTX file, for the source line of every instruction.
     pub source: Option<(&'a str, &'a str)>,
 }
@@ -23,6 +25,7 @@ pub struct Options<'a> {
 impl Options<'_> {
     /// Every kernel of a file that needs no linker, with its calls as calls, and without source lines.
     pub fn new(arch: Arch) -> Self {
-        Options { arch, entries: None, relocatable: false, keeps_jumps: false, inlines: false, source: None }
+        let (inlines, tail_calls) = (false, false);
+        Options { arch, entries: None, relocatable: false, keeps_jumps: false, inlines, tail_calls, source: None }
     }
 }

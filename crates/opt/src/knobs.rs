@@ -185,6 +185,12 @@ pub const KNOBS: &[Knob] = &[
         meaning: "instructions: in a loop, so many from behind a branch go ahead of it at most, into the wait for its predicate",
     },
     Knob {
+        name: "tail-calls",
+        published: None,
+        default: Bool(true),
+        meaning: "from -O2 on a function that is called last returns to its caller's caller, and one that calls itself last is a loop",
+    },
+    Knob {
         name: "uniform",
         published: Some("687"),
         default: Bool(true),

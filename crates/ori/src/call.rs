@@ -40,3 +40,11 @@ pub struct CallSite {
     /// Registers whose value is lost.
     pub clobbers: Clobbers,
 }
+
+impl CallSite {
+    /// The return address, which is the last argument of a call, is a result as well: the callee returns to the caller's caller,
+    /// and nothing behind the call is executed.
+    pub fn is_tail_call(&self) -> bool {
+        self.callee != Callee::Return && self.args.last().is_some_and(|address| self.results.contains(address))
+    }
+}

@@ -50,6 +50,7 @@ mod setmaxnreg;
 mod shell;
 mod surfaces;
 mod system_calls;
+mod tail_calls;
 mod tensor;
 mod tensor_memory;
 mod test_command;

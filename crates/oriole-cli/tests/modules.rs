@@ -258,7 +258,7 @@ fn objects_name_what_is_elsewhere() {
 #[test]
 fn linked_objects_run() {
     let Some(nvlink) = oriole_prerequisites::tool("nvlink") else { return };
-    for arch in ["sm_80", "sm_90"] {
+    for arch in ["sm_75", "sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_110a", "sm_120", "sm_121a"] {
         let modules = [CALLER, CALLED].map(|text| Scratch::new(&format!("{HEAD}{text}")));
         let objects = modules.each_ref().map(|scratch| scratch.compile(&["-c", "--arch", arch]));
         let program = modules[0].path("linked.cubin");

@@ -41,6 +41,7 @@ mod shortage;
 mod slots;
 mod spill;
 mod stack;
+mod tail_calls;
 mod transfer;
 mod webs;
 mod weights;

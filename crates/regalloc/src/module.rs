@@ -6,7 +6,7 @@ use crate::counts::RegisterCounts;
 use crate::function::{Allocation, Role, allocate_within, used_registers};
 use crate::graph::PhysicalSet;
 use crate::stack::{finish_frame, has_frame};
-use crate::{AllocError, AllocOptions};
+use crate::{AllocError, AllocOptions, tail_calls};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::analysis::{CallNode, Flow, call_order};
 use oriole_ori::{
@@ -118,6 +118,22 @@ impl<'m> ModuleAllocator<'m> {
             clobbers.subtract(&convention::kept());
         }
         Ok(FunctionAllocation { own, clobbers, callees, uses_stack: passes_stack || has_frame(func), by_convention })
+    }
+
+    /// Makes tail calls of the calls that a function returns behind, ahead of its allocation. Whether there were any.
+    pub fn put_tail_calls(&self, node: &CallNode, func: &mut Function) -> bool {
+        let keeps = node.by_convention || self.options.object;
+        // In a linked file the functions of the run-time system return to an address of another kind.
+        let returns_alike = |site: &CallSite| match site.callee {
+            Callee::Direct(symbol) => match self.symbols[symbol].kind {
+                // What the function has restored, the callee must not change.
+                SymbolKind::Function(id) => !keeps || self.known(id).is_none_or(|known| known.by_convention),
+                _ => self.options.object,
+            },
+            Callee::Indirect => self.options.object,
+            Callee::Return => false,
+        };
+        tail_calls::put(func, returns_alike)
     }
 
     /// What the function calls uses the stack, or may: whatever is not known yet, or not in this module.

@@ -2,7 +2,7 @@
 
 use crate::convention::Saved;
 use oriole_isa::{Arch, Field, MemSize, Mods, Opcode, RegFile, Role};
-use oriole_ori::{Callee, Function, FunctionKind, Inst, InstFlags, InstId, Operand, VReg};
+use oriole_ori::{Block, Callee, EntitySet, Function, FunctionKind, Inst, InstFlags, InstId, Operand, VReg};
 
 /// Number of the stack pointer.
 pub(crate) const STACK_POINTER: u16 = 1;
@@ -147,9 +147,18 @@ fn leave_function(func: &mut Function, size: u32, saved: &Saved) {
         leave.insert(0, copy(STACK_POINTER, base));
     }
     leave.push(release);
+    // The RET behind a tail call is not executed.
+    let tail_calls: Vec<Block> =
+        func.layout().iter().copied().filter(|block| ends_in_tail_call(func, *block)).collect();
+    let mut behind: EntitySet<Block> = EntitySet::new();
+    tail_calls.into_iter().flat_map(|block| func.succs(block)).for_each(|block| _ = behind.insert(*block));
     for block in func.layout().to_vec() {
+        if behind.contains(block) {
+            continue;
+        }
         func.edit().rewrite_block(block, |func, inst, new| {
-            if func[inst].opcode == Opcode::RET {
+            let is_tail_call = func[inst].call.expand().is_some_and(|call| func[call].is_tail_call());
+            if func[inst].opcode == Opcode::RET || is_tail_call {
                 for mut step in leave.iter().cloned() {
                     step.set_guard(func[inst].guard());
                     new.push(func.edit().add(step));
@@ -158,6 +167,11 @@ fn leave_function(func: &mut Function, size: u32, saved: &Saved) {
             new.push(inst);
         });
     }
+}
+
+fn ends_in_tail_call(func: &Function, block: Block) -> bool {
+    let call = func.block_insts(block).last().and_then(|inst| func[*inst].call.expand());
+    call.is_some_and(|call| func[call].is_tail_call())
 }
 
 /// `R1 += bytes`.

@@ -31,22 +31,61 @@ pub(crate) fn incoming_stack(cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
     cx.incoming_stack.map(Operand::reg).ok_or_else(|| invalid(cx.span, "internal: nothing is passed on the stack"))
 }
 
+/// Bytes of variables in a function's own frame from which on a later call may have them: slot 32 puts no frame of more words into
+/// registers, and up to there one that mixes the words of two functions would keep both in memory.
+const LARGE_FRAME: u64 = 256;
+
+/// Where the variables of the function whose code is lowered go, and of those that stand in place of calls in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    /// The end of what is in use until the function returns.
+    end: u32,
+    /// The end of what calls behind it must not be given, and its own later variables: what is in there may be in use in a loop.
+    high: u32,
+}
+
+impl Room {
+    /// Behind so many bytes.
+    pub(crate) fn behind(bytes: u32) -> Room {
+        Room { end: bytes, high: bytes }
+    }
+
+    /// For a function that stands in place of a call: large variables have room that other calls have had before.
+    pub(crate) fn of_call(self, body: &ast::Block) -> Room {
+        let mut bytes = 0u64;
+        mentions::variables(body, &mut |variable| {
+            if variable.space == Space::Local {
+                bytes = bytes.saturating_add(variable.size().unwrap_or(0));
+            }
+        });
+        Room::behind(if bytes > LARGE_FRAME { self.end } else { self.high })
+    }
+
+    /// Behind such a call, whose variables are no longer in use.
+    pub(crate) fn after(self, call: Room) -> Room {
+        Room { end: self.end, high: self.high.max(call.high) }
+    }
+}
+
 /// Room in the frame for a `.local` variable.
 pub(crate) fn variable(cx: &mut FnLower<'_, '_>, variable: &Variable) -> Lowered<FrameVar> {
     let size = variable.size().and_then(|size| u32::try_from(size).ok());
-    let frame = cx.func.frame_mut();
-    let align = variable.alignment();
-    let offset = frame.local_bytes.checked_next_multiple_of(align);
-    let end = offset.zip(size).and_then(|(offset, size)| offset.checked_add(size));
+    let offset = size.and_then(|size| place(cx, size, variable.alignment()));
     let limit = cx.module.arch().sm().max_local_per_thread;
-    match (offset, end) {
-        (Some(offset), Some(end)) if end <= limit => {
-            frame.local_bytes = end;
-            frame.align = frame.align.max(align);
-            Ok(FrameVar { offset, element: variable.ty.bytes() })
-        }
-        _ => Err(invalid(variable.span, format!("local variables need more than {limit} bytes"))),
-    }
+    let too_large = || invalid(variable.span, format!("local variables need more than {limit} bytes"));
+    Ok(FrameVar { offset: offset.ok_or_else(too_large)?, element: variable.ty.bytes() })
+}
+
+/// The offset of so many bytes of the frame; `None` where local memory has no room for them.
+pub(crate) fn place(cx: &mut FnLower<'_, '_>, size: u32, align: u32) -> Option<u32> {
+    let offset = cx.room.high.checked_next_multiple_of(align)?;
+    let limit = cx.module.arch().sm().max_local_per_thread;
+    let end = offset.checked_add(size).filter(|end| *end <= limit)?;
+    cx.room = Room::behind(end);
+    let frame = cx.func.frame_mut();
+    frame.local_bytes = frame.local_bytes.max(end);
+    frame.align = frame.align.max(align);
+    Some(offset)
 }
 
 /// Bytes at the bottom of the frame that the calls of the body need.

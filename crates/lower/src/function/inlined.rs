@@ -55,9 +55,12 @@ pub(crate) fn call<'a>(
     let words: Vec<ParamVar> = results.iter().map(|(_, words)| words.clone()).collect();
     let caller = (cx.span, cx.loc, cx.first_temporary, cx.after_guard.take());
     cx.inlined.push(Inlined { after, results });
+    let room = cx.room;
+    cx.room = function.body.as_ref().map_or(room, |body| room.of_call(body));
     let hidden = cx.scopes.enter_function();
     let lowered = body(cx, function, &arguments);
     cx.scopes.leave_function(hidden);
+    cx.room = room.after(cx.room);
     cx.inlined.pop();
     (cx.span, cx.loc, cx.first_temporary, cx.after_guard) = caller;
     lowered?;

@@ -14,6 +14,7 @@ pub(crate) mod ops;
 pub(crate) mod param_words;
 pub(crate) mod params;
 pub(crate) mod place;
+pub(crate) mod recursion;
 pub(crate) mod scope;
 pub(crate) mod shared;
 pub(crate) mod sources;
@@ -78,6 +79,8 @@ pub(crate) struct FnLower<'m, 'a> {
     returning: Returning<'a>,
     /// Functions whose code stands in place of a call, the innermost last.
     inlined: Vec<inlined::Inlined<'a>>,
+    /// Where the next variables of the frame go.
+    pub(crate) room: frame::Room,
     /// Address that the argument area of this function's caller starts at.
     incoming_stack: Option<VReg>,
     /// The shared window of the block in its cluster (byte 3 of addresses), made at first use.
@@ -113,6 +116,7 @@ impl<'m, 'a> FnLower<'m, 'a> {
             number,
             returning: Returning::default(),
             inlined: Vec::new(),
+            room: frame::Room::default(),
             incoming_stack: None,
             shared_window: None,
             carry: None,

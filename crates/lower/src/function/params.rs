@@ -125,9 +125,8 @@ pub(crate) fn bind_words(
     if !by_address.contains(&name.sym) {
         return bindings::bind(cx, name, Binding::Param(words));
     }
-    let offset = cx.func.frame().local_bytes.next_multiple_of(align.max(4));
-    cx.func.frame_mut().local_bytes = offset + 4 * size.div_ceil(4);
-    cx.func.frame_mut().align = cx.func.frame().align.max(align);
+    let offset = frame::place(cx, size.next_multiple_of(4), align.max(4));
+    let offset = offset.ok_or_else(|| invalid(variable.span, "the parameter has no room in local memory"))?;
     let stack = frame::base(cx);
     param_words::store_words(cx, stack, offset, &words)?;
     bindings::bind(cx, name, Binding::Frame(FrameVar { offset, element: variable.ty.bytes() }))

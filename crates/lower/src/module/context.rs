@@ -27,6 +27,8 @@ pub(crate) struct ModuleCx<'a> {
     pub(crate) relocatable: bool,
     /// Jumps are instructions.
     pub(crate) keeps_jumps: bool,
+    /// Calls of a function by itself, at its end, are jumps.
+    pub(crate) tail_calls: bool,
     pub(crate) plan: Plan<'a>,
     /// Which calls become the callee's code.
     pub(crate) inlining: Inlining,
@@ -60,6 +62,7 @@ impl<'a> ModuleCx<'a> {
             ast,
             relocatable: options.relocatable,
             keeps_jumps: options.keeps_jumps,
+            tail_calls: options.tail_calls,
             meetings: Meetings::new(&plan),
             inlining: if options.inlines { Inlining::new(&plan) } else { Inlining::default() },
             plan,

@@ -7,6 +7,7 @@ mod cfg;
 mod flow;
 mod liveness;
 mod speculation;
+mod tail_call;
 mod uniformity;
 
 pub use accesses::{Base, Impact, Passed, address, is_free, is_load};
@@ -17,4 +18,5 @@ pub use flow::Flow;
 pub use liveness::{Component, LiveSet, Liveness, Numbering};
 pub use oriole_graph::{Loop, LoopData};
 pub use speculation::Speculation;
+pub use tail_call::TailCall;
 pub use uniformity::{Cause, Reason, Sameness, Uniformity, UniformityLevels};

@@ -49,6 +49,7 @@ const FIRST: &[(Lever, &[i64])] = &[
     (Knob("extra-work"), &[0, 3]),
     (Knob("retries"), &[0]),
     (Knob("inline"), &[0]),
+    (Knob("tail-calls"), &[0]),
     (Knob("uniform"), &[0]),
     (Knob("uniform-bases"), &[0]),
     (Knob("uniform-promotion"), &[0]),
