@@ -246,7 +246,13 @@ fn calls_of_functions_that_bank_2_lists_are_followed() {
         let mut kernel = FunctionSpec::kernel("k", code.clone(), 32);
         for (name, first, end) in [("$k$f", 5, 7), ("$k$g", 7, 10)] {
             let (offset, size) = (16 * first, 16 * (end - first));
-            kernel.inner_functions.push(InnerFunctionSpec { name: name.into(), offset, size, frame_size: 0 });
+            kernel.inner_functions.push(InnerFunctionSpec {
+                name: name.into(),
+                offset,
+                size,
+                frame_size: 0,
+                unwind: Default::default(),
+            });
         }
         kernel.literals = [1_u64, 16 * 5, 16 * 7].iter().flat_map(|place| place.to_le_bytes()).collect();
         let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(80)) };

@@ -32,6 +32,7 @@ mod session;
 mod throughput;
 mod tries;
 mod uniformity;
+mod unwind;
 mod zeros;
 
 pub use emit::LineTable;

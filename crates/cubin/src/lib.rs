@@ -19,6 +19,7 @@ mod refusal;
 pub mod reloc;
 pub mod spec;
 mod target;
+mod unwind;
 mod write;
 
 pub use error::{CubinError, WriteError};
@@ -32,4 +33,5 @@ pub use spec::{
     ObjectSlot, ObjectSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec, TensorMemory, VariableSpec,
 };
 pub use target::{Suffix, Target};
+pub use unwind::{Place, ReturnAddress, Unwind, UnwindRow, UnwindRule};
 pub use write::{param_base, reserved_shared, targets, write};

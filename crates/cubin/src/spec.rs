@@ -2,9 +2,10 @@
 //!
 //! Everything refers to everything by name, so that a compiler can fill it function by function.
 
-pub use crate::model::{Binding, FileKind};
+use crate::model::{Binding, FileKind};
 use crate::nvinfo::Attribute;
 use crate::target::Target;
+use crate::unwind::Unwind;
 
 /// A module to write with [`crate::write`].
 #[derive(Clone, Debug)]
@@ -274,6 +275,8 @@ pub struct FunctionSpec {
     pub object_slots: Vec<ObjectSlot>,
     /// Further records for `.nv.info.NAME`, written as they are.
     pub extra_info: Vec<Attribute>,
+    /// Where its caller's frame is.
+    pub unwind: Unwind,
 }
 
 impl FunctionSpec {
@@ -314,6 +317,7 @@ impl FunctionSpec {
             limits: crate::model::Limits::default(),
             object_slots: Vec::new(),
             extra_info: Vec::new(),
+            unwind: Unwind::default(),
         }
     }
 
@@ -491,6 +495,8 @@ pub struct InnerFunctionSpec {
     pub size: u32,
     /// Local stack frame in bytes.
     pub frame_size: u32,
+    /// Where its caller's frame is.
+    pub unwind: Unwind,
 }
 
 /// A named range inside a section.

@@ -86,6 +86,7 @@ fn describe_function(cubin: &Cubin, function: &Function) -> FunctionSpec {
             offset: f.offset as u32,
             size: f.size as u32,
             frame_size: f.frame_size,
+            unwind: Default::default(),
         })
         .collect();
     spec

@@ -59,3 +59,4 @@ mod tune;
 mod uniform_hazards;
 mod uniform_registers;
 mod uniformity;
+mod unwinding;

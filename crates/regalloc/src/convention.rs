@@ -19,7 +19,7 @@ pub(crate) const KEPT: PhysicalSet = {
 
 /// All registers that a callee may change of which nothing is known but that it keeps to the convention. The stack pointer is
 /// not among them, nor the descriptor of global memory; convergence barriers are saved by the callee.
-pub(crate) fn changed() -> RegMask {
+pub fn changed() -> RegMask {
     let mut mask = RegMask::ALL;
     mask.remove(RegFile::R, 1);
     mask.remove(RegFile::UR, 36);
@@ -46,7 +46,7 @@ pub(crate) fn changed_by_system(arch: Arch) -> RegMask {
 }
 
 /// What survives by convention, as a mask.
-pub(crate) fn kept() -> RegMask {
+pub fn kept() -> RegMask {
     RegMask { r: KEPT, ..RegMask::EMPTY }
 }
 

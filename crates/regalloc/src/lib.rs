@@ -47,6 +47,7 @@ mod webs;
 mod weights;
 
 pub use checker::{CheckError, Problem, check};
+pub use convention::{changed as changed_by_convention, kept as kept_by_convention};
 pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
 pub use limits::{MAXIMUM as MAXIMUM_REGISTERS, RegisterBudget, USUAL_LEVEL};

@@ -26,7 +26,7 @@ pub(crate) fn cubin(target: Target, arch: Arch, lines: &[Line], inner: Option<u3
     let mut kernel = FunctionSpec { barriers: BARRIERS, ..FunctionSpec::kernel("k", code.clone(), 32) };
     kernel.inner_functions.extend(inner.map(|line| {
         let (offset, size) = (16 * line, code.len() as u32 - 16 * line);
-        InnerFunctionSpec { name: "$k$f".into(), offset, size, frame_size: 0 }
+        InnerFunctionSpec { name: "$k$f".into(), offset, size, frame_size: 0, unwind: Default::default() }
     }));
     let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(target) };
     let bytes = write(&module).expect("a module");

@@ -17,11 +17,12 @@ mod prologue;
 mod unused;
 
 use crate::error::CompileError;
+use crate::unwind;
 use oriole_checkpoint::checkpoint;
 use oriole_cubin::reloc::{self, RelocKind};
 use oriole_cubin::{
     AddressSlot, Binding, Demands, FileKind, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, RelocSpec, Target,
-    TensorMemory, VariableSpec,
+    TensorMemory, Unwind, VariableSpec,
 };
 use oriole_isa::{Arch, Control, Inst, KEPT_REGISTERS, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
@@ -54,7 +55,7 @@ pub(crate) fn emit(
     spec.kind = kind;
     let is_object = kind == FileKind::Relocatable;
     let mut lines = BTreeMap::new();
-    let shared = Surroundings::new(module);
+    let shared = Surroundings::new(module, code, allocation, is_object);
     let mut stack = StackNeeds::new(module, allocation);
     spec.externs = shared.externs.clone();
     for (id, func) in module.functions.iter().filter(|(_, f)| is_object || f.kind() == FunctionKind::Entry) {
@@ -92,10 +93,21 @@ struct Surroundings {
     externs: Vec<String>,
     /// There is shared memory whose size a launch gives.
     dynamic_shared: bool,
+    /// Where callers' frames are, by function.
+    unwinds: SecondaryMap<FuncId, Unwind>,
 }
 
 impl Surroundings {
-    fn new(module: &Module) -> Self {
+    fn new(
+        module: &Module,
+        code: &SecondaryMap<FuncId, MachineCode>,
+        allocation: &ModuleAllocation,
+        is_object: bool,
+    ) -> Self {
+        let mut unwinds = SecondaryMap::new();
+        for id in module.functions.keys() {
+            unwinds[id] = unwind::of_function(module, allocation, (id, &code[id]), is_object);
+        }
         let mut linkage = SecondaryMap::new();
         for data in module.symbols.values() {
             if let SymbolKind::Function(id) = data.kind {
@@ -106,6 +118,7 @@ impl Surroundings {
             linkage,
             externs: external_functions(module).map(|data| data.name.clone()).collect(),
             dynamic_shared: module.symbols.values().any(|data| is_dynamic_shared(&data.kind)),
+            unwinds,
         }
     }
 }
@@ -212,9 +225,13 @@ fn function_section(
                 offset: *start as u32,
                 size: section.code[*member].bytes() as u32,
                 frame_size: body.frame().size(),
+                unwind: section.shared.unwinds[*member].clone(),
             });
         }
     }
+    spec.unwind = section.shared.unwinds[id].clone();
+    // The prologue ahead of a kernel's first instruction leaves the stack alone.
+    spec.unwind.rows.iter_mut().for_each(|row| row.offset += section.prologue.len() as u32);
     finish_section(module.arch, &mut spec.code)?;
     spec.literals = bank_two::contents(section, func);
     let bodies = || section.functions.iter().map(|(f, _)| &module.functions[*f]);
