@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Triton compiles its kernels by Oriole; what they compute on the simulator is compared.
 
-    triton_kernels.py --oriole target/release/oriole [--targets sm_80,sm_90] [--only REGEX] [--package]
+    triton_kernels.py --oriole target/release/oriole [--targets sm_80,sm_90] [--only REGEX] [--package | --ir text | --ir bitcode]
 
 Run by the Python of an environment with Triton 3.6 to 3.9 and NumPy; no device is needed:
     python3 -m venv triton && triton/bin/pip install triton==3.9.0 numpy && triton/bin/python tools/callers/triton_kernels.py --oriole …
@@ -11,10 +11,11 @@ TRITON_PTXAS_PATH alone (a link named `ptxas`), or with --package by `oriole.tri
 Python package. Each cubin has to have Oriole's note: ptxas's own code has none, so what passes was compiled here. Each launch of a
 case then runs on the strict simulator with the threads, shared memory and scratch memory that this Triton asks for, against
 ../shared/kernels/expected. Launches that want more shared memory than the target has, which Triton refuses, and those of code for
-the tensor cores of sm_100 and sm_103 (`tcgen05`), which the simulator has not yet, are counted and not run. Exit status 1 if
+the tensor cores of sm_100 and sm_103 (`tcgen05`), which the simulator has not yet, are counted and not run. With --ir the cubins
+are those that `oriole compile` makes of Triton's LLVM IR, its text or what the LLVM of its wheel writes as bitcode. Exit status 1 if
 anything is missing or wrong.
 """
-import os, re, sys, tempfile
+import os, pathlib, re, subprocess, sys, tempfile
 from launches import KERNELS, Tally, link_ptxas, parser, shared_limits
 
 # The target whose launches are those of another: sm_75 has no code of its own there, and what sm_90 computes later targets do.
@@ -26,8 +27,15 @@ LEFT = {("matmul_i8", "sm_75")}
 
 def arguments():
     options = parser(__doc__)
-    options.add_argument("--package", action="store_true", help="by oriole.triton in place of TRITON_PTXAS_PATH")
+    way = options.add_mutually_exclusive_group()
+    way.add_argument("--package", action="store_true", help="by oriole.triton in place of TRITON_PTXAS_PATH")
+    way.add_argument("--ir", choices=["text", "bitcode"], help="from Triton's LLVM IR")
     return options.parse_args()
+
+
+def as_triton(target):
+    """The target with the suffix that Triton gives it: from sm_90 on its code is for that chip alone."""
+    return target + "a" if int(target[3:]) >= 90 else target
 
 
 def use(options, folder):
@@ -57,6 +65,23 @@ def compiled(case, arch):
     return triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
 
 
+def of_ir(kernel, target, options, folder):
+    """The cubin that Oriole makes of the kernel's LLVM IR."""
+    text = kernel.asm["llir"]
+    if options.ir == "bitcode":
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "llvm"))
+        import triton_llvm
+        path, content = os.path.join(folder, "kernel.bc"), triton_llvm.bitcode(text)
+    else:
+        path, content = os.path.join(folder, "kernel.ll"), text.encode()
+    pathlib.Path(path).write_bytes(content)
+    cubin = os.path.join(folder, "kernel.cubin")
+    done = subprocess.run([options.oriole, "compile", path, "--arch", target, "-o", cubin], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return pathlib.Path(cubin).read_bytes()
+
+
 def fitted(launch, kernel, limit):
     """A launch with the sizes that Triton gives for the kernel; None where it needs what the simulator or the target has not."""
     metadata = kernel.metadata
@@ -81,6 +106,7 @@ def main():
         import triton
         from kernels import CASES
         caller = f"Triton {triton.__version__}" + (" with oriole.triton" if options.package else "")
+        caller += f", its IR's {options.ir}" if options.ir else ""
         for target in options.targets.split(","):
             if options.package:
                 import oriole.triton
@@ -91,11 +117,12 @@ def main():
                     continue
                 try:
                     kernel = compiled(case, int(target[3:]))
+                    cubin = kernel and (of_ir(kernel, as_triton(target), options, folder) if options.ir else kernel.asm["cubin"])
                 except Exception as error:
                     tally.refuse(name, f"{type(error).__name__}: {error}")
                     continue
                 if kernel is not None:
-                    tally.add(f"triton_{name}", kernel.asm["cubin"], LIKE.get(target, "sm_90"),
+                    tally.add(f"triton_{name}", cubin, LIKE.get(target, "sm_90"),
                               lambda launch: fitted(launch, kernel, limits[target]))
             failed += tally.close()
     return 1 if failed else 0

@@ -9,6 +9,8 @@ use crate::options::Options;
 use oriole_isa::Arch;
 use oriole_ori::{Function, FunctionKind, Module, Symbol, SymbolKind};
 use oriole_ptx::ast::{self, Space, Span};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Lowers the wanted kernels of `ast` and all that they call.
 pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<Module, Vec<LowerError>> {
@@ -33,15 +35,19 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
 /// Lowers every wanted function and the library functions that they need.
 fn lower_functions(cx: &mut ModuleCx<'_>) -> Vec<LowerError> {
     let mut errors = Vec::new();
-    let mut wanted = cx.plan.wanted.clone();
+    let wanted = cx.plan.wanted.clone();
+    let places: FxHashMap<usize, usize> = wanted.iter().enumerate().map(|(place, index)| (*index, place)).collect();
     for &index in &wanted {
         if cx.inlining.is_always_called(index) {
             cx.function_symbol(index);
         }
     }
     // One that may stand in place of its calls is lowered once a call of it has been left.
-    while let Some(at) = wanted.iter().position(|index| cx.function_symbols.contains_key(index)) {
-        let index = wanted.remove(at);
+    let mut ready: BTreeSet<usize> = BTreeSet::new();
+    loop {
+        ready.extend(std::mem::take(&mut cx.newly_named).iter().filter_map(|index| places.get(index)));
+        let Some(place) = ready.pop_first() else { break };
+        let index = wanted[place];
         let function = cx.plan.functions[index];
         let kind = if function.is_entry { FunctionKind::Entry } else { FunctionKind::Device };
         let shared = cx.plan.shared_bytes.get(&index).copied().unwrap_or(0);

@@ -36,6 +36,8 @@ pub(crate) struct ModuleCx<'a> {
     pub(crate) meetings: Meetings,
     /// Ori symbols of the user's functions, by index in the plan.
     pub(crate) function_symbols: FxHashMap<usize, Symbol>,
+    /// Those that have got one since the list was last taken.
+    pub(crate) newly_named: Vec<usize>,
     /// Those of them that name device functions with a body.
     device_functions: FxHashSet<Symbol>,
     /// Ori symbols of variables.
@@ -67,6 +69,7 @@ impl<'a> ModuleCx<'a> {
             inlining: if options.inlines { Inlining::new(&plan) } else { Inlining::default() },
             plan,
             function_symbols: FxHashMap::default(),
+            newly_named: Vec::new(),
             device_functions: FxHashSet::default(),
             variable_symbols: FxHashMap::default(),
             library: Vec::new(),
@@ -100,6 +103,7 @@ impl<'a> ModuleCx<'a> {
         let linkage = if function.body.is_none() { Linkage::External } else { linkage_of(function.linkage) };
         let symbol = self.out.add_symbol(self.ast.text(function.name), linkage, SymbolKind::ExternalFunction);
         self.function_symbols.insert(index, symbol);
+        self.newly_named.push(index);
         if function.body.is_some() && !function.is_entry {
             self.device_functions.insert(symbol);
         }
