@@ -66,7 +66,7 @@ impl<'a> ModuleCx<'a> {
             keeps_jumps: options.keeps_jumps,
             tail_calls: options.tail_calls,
             meetings: Meetings::new(&plan),
-            inlining: if options.inlines { Inlining::new(&plan) } else { Inlining::default() },
+            inlining: if options.inlines { Inlining::new(&plan, options.relocatable) } else { Inlining::default() },
             plan,
             function_symbols: FxHashMap::default(),
             newly_named: Vec::new(),

@@ -40,8 +40,8 @@ pub(crate) struct Inlining {
 }
 
 impl Inlining {
-    /// Looks at the functions that are lowered.
-    pub(crate) fn new(plan: &Plan<'_>) -> Inlining {
+    /// Looks at the functions that are lowered. In an object file a kernel has no copies of its own of what it calls.
+    pub(crate) fn new(plan: &Plan<'_>, relocatable: bool) -> Inlining {
         let count = plan.functions.len();
         let mut callees = vec![Vec::new(); count];
         for &function in &plan.wanted {
@@ -59,7 +59,8 @@ impl Inlining {
         }
         found.calls = vec![0; count];
         callees.iter().flatten().for_each(|&callee| found.calls[callee] += 1);
-        for (&kernel, reached) in plan.wanted.iter().zip(&plan.reached) {
+        let kernels = plan.wanted.iter().zip(&plan.reached).filter(|_| !relocatable);
+        for (&kernel, reached) in kernels {
             let mut calls: FxHashMap<usize, usize> = FxHashMap::default();
             let bodies = reached.iter().filter(|function| **function != kernel).chain([&kernel]);
             bodies.flat_map(|&body| &callees[body]).for_each(|&callee| *calls.entry(callee).or_default() += 1);

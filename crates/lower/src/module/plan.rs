@@ -68,9 +68,7 @@ impl<'a> Plan<'a> {
         let reach: Vec<(usize, Reach)> = roots.iter().map(|&root| (root, closure(root, &direct))).collect();
         plan.wanted = roots;
         plan.reached = reach.iter().map(|(_, reach)| reach.functions.iter().copied().collect()).collect();
-        if !options.relocatable {
-            plan.find_local(&mentioned);
-        }
+        plan.find_local(&mentioned, options.relocatable);
         let mut called: Vec<usize> = reach.iter().flat_map(|(_, r)| r.functions.iter().copied()).collect();
         called.sort_unstable();
         called.dedup();
@@ -180,13 +178,15 @@ impl<'a> Plan<'a> {
         self.local.contains(&function.name.sym)
     }
 
-    fn find_local(&mut self, mentioned: &[Vec<(Name, Mention)>]) {
+    /// Finds them: nothing names them but calls, and in an object file no other file sees them.
+    fn find_local(&mut self, mentioned: &[Vec<(Name, Mention)>], relocatable: bool) {
         let mut named: FxHashSet<usize> = FxHashSet::default();
         let mut add = |name: Name| named.extend(self.by_name.get(&name.sym));
         mentioned.iter().flatten().filter(|(_, how)| *how == Mention::Other).for_each(|(name, _)| add(*name));
         self.variables.iter().for_each(|variable| mentions::of_variable(variable.ast, &mut add));
         let local = (0..self.functions.len()).filter(|index| !named.contains(index));
-        let local = local.map(|index| self.functions[index]).filter(|f| !f.is_entry && f.body.is_some());
+        let is_hidden = |f: &&Function| !f.is_entry && f.body.is_some() && !(relocatable && is_exported(f.linkage));
+        let local = local.map(|index| self.functions[index]).filter(is_hidden);
         self.local = local.map(|function| function.name.sym).collect();
     }
 
