@@ -217,6 +217,10 @@ impl Effects {
     /// It may stop the kernel by itself (breakpoints, traps).
     pub const TRAP: Effects = Effects(64);
 
+    /// What an instruction stays for whose results nobody reads.
+    pub const WANTED: Effects =
+        Effects::WRITES_MEMORY.with(Effects::CONVERGENT).with(Effects::BRANCH).with(Effects::SIDE_EFFECT);
+
     /// Union.
     pub const fn with(self, other: Effects) -> Effects {
         Effects(self.0 | other.0)

@@ -74,8 +74,6 @@ fn remove_unread(func: &mut Function, tails: &[TailCall]) {
 
 /// Whether the instruction does nothing but compute.
 fn is_removable(func: &Function, inst: InstId) -> bool {
-    const WANTED: Effects =
-        Effects::WRITES_MEMORY.with(Effects::CONVERGENT).with(Effects::BRANCH).with(Effects::SIDE_EFFECT);
     let data = &func[inst];
-    data.is_machine() && !data.opcode.info().effects.intersects(WANTED) && data.defs().next().is_some()
+    data.is_machine() && !data.opcode.info().effects.intersects(Effects::WANTED) && data.defs().next().is_some()
 }

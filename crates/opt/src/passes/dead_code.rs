@@ -110,14 +110,10 @@ impl Dead {
     }
 }
 
-/// What an instruction that nobody reads stays for.
-const WANTED: Effects =
-    Effects::WRITES_MEMORY.with(Effects::CONVERGENT).with(Effects::BRANCH).with(Effects::SIDE_EFFECT);
-
 /// Whether the instruction does nothing but write virtual registers.
 pub(crate) fn removable(func: &Function, inst: InstId) -> bool {
     let data = &func[inst];
-    !data.opcode.info().effects.intersects(WANTED)
+    !data.opcode.info().effects.intersects(Effects::WANTED)
         && data.call.is_none()
         && !data.is_hold()
         && !data.flags.contains(InstFlags::VOLATILE)
