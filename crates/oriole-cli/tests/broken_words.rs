@@ -267,14 +267,24 @@ fn what_a_product_would_overwrite_is_written_late() {
     assert!(found("11") && found("8"));
 }
 
-/// The instruction behind a move of 64 bits waits for both halves.
+/// The instruction behind one on 64 bits waits for both halves.
 #[test]
-fn moves_of_64_bits_take_two_cycles() {
-    let found = |control| {
-        let lines = [("MOV.64 R12, R10", control), ("NOP", "1"), EXIT];
-        findings(&cubin(Arch::Sm120, 120, &lines)).iter().any(|text| text.contains("where 2 are needed"))
-    };
-    assert!(found("1") && !found("2"));
+fn arithmetic_of_64_bits_takes_two_cycles() {
+    for line in [
+        "MOV.64 R12, R10",
+        "SEL.64 R12, R10, R8, P0",
+        "IADD.64 R12, R10, R8",
+        "ISETP.GE.U64.AND P0, PT, R10, R8, PT",
+        "IMNMX.S64 PT, PT, R12, R10, R8, P0, !PT",
+    ] {
+        let found = |control| {
+            let lines = [(line, control), ("NOP", "1"), EXIT];
+            findings(&cubin(Arch::Sm120, 120, &lines)).iter().any(|text| text.contains("where 2 are needed"))
+        };
+        assert!(found("1") && !found("2"), "{line}");
+    }
+    let narrow = [("IADD R12, R10, R8", "1"), ("NOP", "1"), EXIT];
+    assert_eq!(findings(&cubin(Arch::Sm120, 120, &narrow)), Vec::<String>::new());
 }
 
 /// Whatever copies out of shared memory finds the fences done, a box whose shape is in operands too.
