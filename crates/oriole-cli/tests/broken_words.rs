@@ -209,6 +209,45 @@ fn an_operand_that_is_kept_is_found_before_a_jump() {
     assert_eq!(findings(&cubin(Arch::Sm80, 80, &other_place)), Vec::<String>::new());
 }
 
+/// Nor over a wait of threads for each other, where they come from elsewhere, nor to where code jumps to.
+#[test]
+fn an_operand_that_is_kept_is_found_before_threads_meet() {
+    let (as_it_is, kept) = (("FADD R4, R4, R5", "5"), ("FADD R4, R4, R5.reuse", "5"));
+    let found = ("FADD R6, R8, R5", "5");
+    let meeting = [("BSSY B0, -> 2", "1"), as_it_is, ("BSYNC B0", "5"), found, EXIT];
+    judges_tell(Arch::Sm80, 80, &meeting, 1, kept);
+    let label = |first| findings(&cubin(Arch::Sm80, 80, &[first, found, ("@P0 BRA -> 1", "5"), EXIT]));
+    assert_eq!(label(as_it_is), Vec::<String>::new());
+    assert!(label(kept).iter().any(|text| text.contains("label 1 behind it")), "{:?}", label(kept));
+    for passes in [("WARPSYNC 0xffffffff", "5"), ("YIELD", "5"), ("BAR.SYNC 0x0", "6"), ("BSSY B0, -> 3", "1")] {
+        let lines = [kept, passes, found, ("NOP", "5"), EXIT];
+        let findings = findings(&cubin(Arch::Sm80, 80, &lines));
+        assert!(!findings.iter().any(|text| text.contains("is kept")), "{findings:?}");
+    }
+}
+
+/// What doubles and matrix products keep, all words of it, is found by their like alone, and so is what others keep.
+#[test]
+fn doubles_and_products_keep_operands_of_their_own() {
+    let products = |kept| {
+        let overwrites = ("IADD3 R7, R20, 0x1, RZ", "8");
+        vec![(kept, "15"), overwrites, ("HMMA.16816.F32 R16, R4, R12, R16", "15"), ("NOP", "15"), EXIT]
+    };
+    let right = products("HMMA.16816.F32 R8, R4, R12, R8");
+    judges_tell(Arch::Sm80, 80, &right, 0, ("HMMA.16816.F32 R8, R4.reuse, R12, R8", "11"));
+    let doubles = |kept| vec![(kept, "15"), ("IADD3 R5, R20, 0x1, RZ", "8"), ("DFMA R16, R4, R6, R16", "15"), EXIT];
+    let right = doubles("DFMA R8, R4, R6, R8");
+    judges_tell(Arch::Sm90, 90, &right, 0, ("DFMA R8, R4.reuse, R6, R8", "11"));
+    judges_tell(Arch::Sm90, 90, &doubles("DFMA R4, R4, R6, R8"), 0, ("DFMA R4, R4.reuse, R6, R8", "11"));
+    let others = |between| {
+        let last = ("IADD3 R10, R4, 0x1, RZ", "5");
+        vec![("IADD3 R6, R4, 0x1, RZ", "5"), ("IADD3 R4, RZ, 0x1, R8", "5"), between, last, EXIT]
+    };
+    let kept = ("IADD3 R6, R4.reuse, 0x1, RZ", "5");
+    judges_tell(Arch::Sm90, 90, &others(("DADD R12, R20, R22", "15")), 0, kept);
+    judges_tell(Arch::Sm90, 90, &others(("STS [RZ], R20", "15:R0")), 0, kept);
+}
+
 /// A fence of the asynchronous proxy is waited for before other threads may start copies; a later one stands for it.
 #[test]
 fn fences_of_the_asynchronous_proxy_are_waited_for() {
