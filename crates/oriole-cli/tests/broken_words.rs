@@ -266,6 +266,31 @@ fn fences_of_the_asynchronous_proxy_are_waited_for() {
     }
 }
 
+/// A fence of another memory does not stand for it.
+#[test]
+fn fences_of_two_memories_are_both_waited_for() {
+    let found = |first| {
+        let fences = [("FENCE.VIEW.ASYNC.S", first), ("FENCE.VIEW.ASYNC.G", "2:W1")];
+        let lines = [fences[0], fences[1], ("BAR.SYNC.DEFER_BLOCKING 0x0", "6:B1"), EXIT];
+        findings(&cubin(Arch::Sm90, 90, &lines)).iter().any(|text| text.contains("fence of the async"))
+    };
+    assert!(!found("2:W1"));
+    assert!(found("2") && found("2:W2"));
+}
+
+/// A wait that leaves some counts what comes in order: a group of copies may be done before a load, which shares its scoreboard.
+#[test]
+fn a_load_is_not_counted_among_copies() {
+    let found = |first, depbar| {
+        let reads = ("IADD3 R5, R4, 0x1, RZ", "5");
+        let lines = [first, ("LDGDEPBAR", "2:W0"), ("LDGDEPBAR", "2:W0"), (depbar, "4"), reads, EXIT];
+        findings(&cubin(Arch::Sm80, 80, &lines)).iter().any(|text| text.contains("read after write R4"))
+    };
+    let load = ("LDG.E R4, [R2.64]", "2:W0");
+    assert!(found(load, "DEPBAR.LE SB0, 0x1"));
+    assert!(!found(load, "DEPBAR.LE SB0, 0x0"));
+}
+
 /// What ends a group of copies in bulk counts it.
 #[test]
 fn groups_of_bulk_copies_are_counted() {
