@@ -365,6 +365,23 @@ fn copies_out_of_shared_memory_wait_for_fences() {
     }
 }
 
+/// A distance that ptxas's code never falls below holds, where no published number speaks for it too.
+#[test]
+fn distances_that_were_seen_hold() {
+    // Behind the stall one more cycle passes.
+    for (arch, number, first, second, [right, wrong]) in [
+        (Arch::Sm75, 75, "LOP3.LUT R8, R18, 0x3c, RZ, 0xc0, !PT", "LDC R7, c[0x3][R8]", ["5", "4"]),
+        (Arch::Sm89, 89, "IMAD.MOV.U32 R19, RZ, RZ, R30", "HMMA.1688.F16 R44, R18, R12, R44", ["6", "5"]),
+        (Arch::Sm80, 80, "IMMA.16816.S8.S8 R4, R12.ROW, R20.COL, R4", "IADD3 R8, R4, 0x1, RZ", ["15", "14"]),
+    ] {
+        let found = |stall| {
+            let lines = [(first, stall), ("NOP", "1"), (second, "15"), ("NOP", "15"), EXIT];
+            findings(&cubin(arch, number, &lines)).iter().any(|text| text.contains("read after write"))
+        };
+        assert!(!found(right) && found(wrong), "{first}");
+    }
+}
+
 #[test]
 fn control_flow_waits_by_itself() {
     let alone = |line| vec![line, EXIT];
