@@ -365,6 +365,17 @@ fn copies_out_of_shared_memory_wait_for_fences() {
     }
 }
 
+/// A product of a warpgroup is not waited for at once; who arrives for the next one may come at once.
+#[test]
+fn products_of_warpgroups_are_waited_for_late() {
+    let found = |next| {
+        let lines = [("HGMMA.64x64x16.F32 R24, R196, gdesc[UR4].tnspB, R24, gsb0", "1"), (next, "8"), EXIT];
+        findings(&cubin(Arch::Sm90, 90, &lines)).iter().any(|text| text.contains("issues 1 cycles later"))
+    };
+    assert!(found("WARPGROUP.DEPBAR.LE gsb0, 0x0"));
+    assert!(!found("WARPGROUP.ARRIVE"));
+}
+
 /// A distance that ptxas's code never falls below holds, where no published number speaks for it too.
 #[test]
 fn distances_that_were_seen_hold() {
@@ -394,6 +405,7 @@ fn control_flow_waits_by_itself() {
         (Arch::Sm100, 100, alone(("WARPSYNC.ALL", "5")), 0, ("WARPSYNC.ALL", "4")),
         (Arch::Sm75, 75, alone(("BAR.SYNC 0x0", "5")), 0, ("BAR.SYNC 0x0", "4")),
         (Arch::Sm90, 90, alone(("BAR.SYNC.DEFER_BLOCKING 0x0", "6")), 0, ("BAR.SYNC.DEFER_BLOCKING 0x0", "5")),
+        (Arch::Sm90, 90, vec![("CGAERRBAR", "8"), ("UCGABAR_ARV", "2"), EXIT], 0, ("CGAERRBAR", "7")),
         (Arch::Sm80, 80, vec![("BSSY B0, -> 2", "1"), ("BSYNC B0", "5"), EXIT], 1, ("BSYNC B0", "4")),
         (
             Arch::Sm90,
