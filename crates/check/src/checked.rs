@@ -2,7 +2,7 @@
 
 use crate::finding::{Finding, Kind, Missing, Place};
 use crate::flow::{self, Flow};
-use crate::graph::{BlockId, End, Graph};
+use crate::graph::{Block, BlockId, End, Graph};
 use crate::path::path;
 use crate::program::{LineId, Program};
 use crate::state::Event;
@@ -62,8 +62,12 @@ impl<'p> Checked<'p> {
 
     /// Instructions that can be reached.
     pub(crate) fn reached(&self) -> impl Iterator<Item = LineId> + '_ {
+        self.reached_blocks().flat_map(|block| block.first..block.end)
+    }
+
+    fn reached_blocks(&self) -> impl Iterator<Item = &Block> {
         let blocks = self.graph.blocks.iter().zip(&self.flow.entry).filter(|(_, entry)| entry.is_some());
-        blocks.flat_map(|(block, _)| block.first..block.end)
+        blocks.map(|(block, _)| block)
     }
 
     /// Whether a block can be reached.
@@ -174,10 +178,13 @@ impl<'p> Checked<'p> {
 
     /// Instructions with control words that do not do for them.
     fn slips(&self) -> impl Iterator<Item = Finding> {
-        self.reached().filter_map(|line| {
-            let inst = |line: LineId| &self.program.lines[line as usize].inst;
-            let following = std::iter::successors(self.program.next(line), |line| self.program.next(*line));
-            let slip = Slip::of(inst(line), following.map(inst), self.program.arch)?;
+        let lines = self.reached_blocks().flat_map(|block| (block.first..block.end).map(|line| (line, block.end)));
+        lines.filter_map(|(line, end)| {
+            let (program, arch) = (self.program, self.program.arch);
+            let inst = |line: LineId| &program.lines[line as usize].inst;
+            let following = std::iter::successors(program.next(line), |line| program.next(*line));
+            let slip = Slip::of(inst(line), following.map(inst), arch)
+                .or_else(|| Slip::before_label(inst(line), (line + 1..end).map(inst), arch))?;
             Some(self.single(Kind::ControlWord, line, Vec::new(), slip.to_string()))
         })
     }

@@ -9,7 +9,7 @@ use crate::finding::{Finding, Kind};
 use crate::graph::{BlockId, End};
 use crate::program::{Line, LineId};
 use oriole_isa::access::Wait;
-use oriole_isa::{COPIES, Guard, Opcode, TensorCopy};
+use oriole_isa::{COPIES, Field, Guard, Opcode, TensorCopy};
 use std::collections::BTreeSet;
 
 /// More groups than this are not counted.
@@ -17,6 +17,8 @@ const MANY: u8 = 64;
 /// Instructions between the wait for copies and the barrier that shows them to the block.
 const NEAR: u32 = 4;
 
+/// Shared, global and tensor memory.
+const FENCE_SPACES: usize = 3;
 /// Stands for the scoreboard of a fence that has none.
 const NO_SCOREBOARD: u8 = 7;
 /// What has to find the fences before it done: asynchronous copies, and what tells other threads that they may start some. So it is in ptxas's
@@ -36,20 +38,21 @@ struct Facts {
     in_order: u8,
     /// Groups of copies that nobody has waited for, at most.
     groups: u8,
-    /// Scoreboards of fences that nobody has waited for, a bit each; the last fence stands for those before it.
-    fences: u8,
+    /// Scoreboards of fences that nobody has waited for, a bit each, by `FenceSpace`; the last fence stands for those before it of its space. ptxas
+    /// gives each a scoreboard where two of different spaces follow each other.
+    fences: [u8; FENCE_SPACES],
 }
 
 impl Facts {
     /// Where everything may be: behind code that the file does not tell.
-    const ANYTHING: Facts = Facts { set: 0x3f, in_order: 0x3f, groups: MANY, fences: 0 };
+    const ANYTHING: Facts = Facts { set: 0x3f, in_order: 0x3f, groups: MANY, fences: [0; FENCE_SPACES] };
 
     fn join(self, other: Facts) -> Facts {
         Facts {
             set: self.set | other.set,
             in_order: self.in_order | other.in_order,
             groups: self.groups.max(other.groups),
-            fences: self.fences | other.fences,
+            fences: std::array::from_fn(|space| self.fences[space] | other.fences[space]),
         }
     }
 
@@ -60,7 +63,8 @@ impl Facts {
         self.fences = self.fences_before(line);
         if line.inst.opcode == Opcode::FENCE {
             let own = 1 << line.touches.sets[0].unwrap_or(NO_SCOREBOARD);
-            self.fences = if line.inst.guard == Guard::ALWAYS { own } else { own | self.fences };
+            let fences = &mut self.fences[usize::from(line.inst.raw(Field::FENCE_SPACE.id()))];
+            *fences = if line.inst.guard == Guard::ALWAYS { own } else { own | *fences };
         }
         for scoreboard in line.touches.sets.into_iter().flatten() {
             self.set |= 1 << scoreboard;
@@ -75,9 +79,10 @@ impl Facts {
     }
 
     /// The fences that may not be done when the instruction begins.
-    fn fences_before(self, line: &Line) -> u8 {
+    fn fences_before(self, line: &Line) -> [u8; FENCE_SPACES] {
         let waits = line.touches.waits.iter().filter(|wait| wait.left == 0);
-        waits.fold(self.fences, |fences, wait| fences & !(1 << wait.scoreboard))
+        let mask = waits.fold(0u8, |mask, wait| mask | 1 << wait.scoreboard);
+        self.fences.map(|fences| fences & !mask)
     }
 }
 
@@ -95,7 +100,7 @@ pub(crate) fn check(checked: &Checked<'_>, roots: &[BlockId], kernels: &BTreeSet
                 let reason = lapse(wait, facts, || shows_block(checked, at, block.end));
                 findings.extend(reason.map(|reason| checked.single(Kind::ControlWord, at, Vec::new(), reason)));
             }
-            if facts.fences_before(line) != 0 && needs_fences(line.inst.opcode) {
+            if facts.fences_before(line) != [0; FENCE_SPACES] && needs_fences(line.inst.opcode) {
                 let reason = "the fence of the asynchronous proxy before it is not waited for".to_owned();
                 findings.push(checked.single(Kind::ControlWord, at, Vec::new(), reason));
             }

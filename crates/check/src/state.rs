@@ -262,17 +262,18 @@ impl Event {
         self.pending.is_some_and(|pending| pending.counted == Some(scoreboard) && pending.passed >= left)
     }
 
-    /// `scoreboard` is set by an instruction that comes later in these orders (a bit each).
+    /// `scoreboard` is set by an instruction that comes later in these orders (a bit each). Others say nothing: they may be done before, and
+    /// `DEPBAR` counts how many are not.
     pub(crate) fn is_followed_on(&mut self, scoreboard: u8, orders: u32) {
         let Some(pending) = &mut self.pending else { return };
-        if pending.counted == Some(scoreboard) {
-            pending.passed = pending.passed.saturating_add(1);
+        if pending.order.is_none_or(|order| orders >> order & 1 == 0) {
+            return;
         }
-        if pending.order.is_some_and(|order| orders >> order & 1 != 0) {
-            pending.scoreboards |= 1 << scoreboard;
-            if pending.counted.is_none() {
-                (pending.counted, pending.passed) = (Some(scoreboard), 0);
-            }
+        pending.scoreboards |= 1 << scoreboard;
+        match pending.counted {
+            Some(counted) if counted == scoreboard => pending.passed = pending.passed.saturating_add(1),
+            Some(_) => {}
+            None => (pending.counted, pending.passed) = (Some(scoreboard), 0),
         }
     }
 }

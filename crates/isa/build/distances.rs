@@ -352,8 +352,9 @@ fn fill_in(cycles: &mut Cycles, evidence: &mut Evidence, is_first: fn(u8, u8) ->
     Ok(())
 }
 
-/// Whether a source is "AxB", A pairs at the distance of B seen, with enough of both.
+/// Whether a source is "AxB", A pairs at the distance of B seen, with enough of both; "seen(AxB)" if they were seen later, in random modules.
 fn is_well_mined(source: &str, well_mined: [u32; 2]) -> bool {
+    let source = source.strip_prefix("seen(").and_then(|source| source.strip_suffix(')')).unwrap_or(source);
     let counts = source.split_once('x').and_then(|(at, of)| Some([of.parse().ok()?, at.parse().ok()?]));
     counts.is_some_and(|counts: [u32; 2]| counts.iter().zip(well_mined).all(|(count, least)| *count >= least))
 }

@@ -209,6 +209,45 @@ fn an_operand_that_is_kept_is_found_before_a_jump() {
     assert_eq!(findings(&cubin(Arch::Sm80, 80, &other_place)), Vec::<String>::new());
 }
 
+/// Nor over a wait of threads for each other, where they come from elsewhere, nor to where code jumps to.
+#[test]
+fn an_operand_that_is_kept_is_found_before_threads_meet() {
+    let (as_it_is, kept) = (("FADD R4, R4, R5", "5"), ("FADD R4, R4, R5.reuse", "5"));
+    let found = ("FADD R6, R8, R5", "5");
+    let meeting = [("BSSY B0, -> 2", "1"), as_it_is, ("BSYNC B0", "5"), found, EXIT];
+    judges_tell(Arch::Sm80, 80, &meeting, 1, kept);
+    let label = |first| findings(&cubin(Arch::Sm80, 80, &[first, found, ("@P0 BRA -> 1", "5"), EXIT]));
+    assert_eq!(label(as_it_is), Vec::<String>::new());
+    assert!(label(kept).iter().any(|text| text.contains("label 1 behind it")), "{:?}", label(kept));
+    for passes in [("WARPSYNC 0xffffffff", "5"), ("YIELD", "5"), ("BAR.SYNC 0x0", "6"), ("BSSY B0, -> 3", "1")] {
+        let lines = [kept, passes, found, ("NOP", "5"), EXIT];
+        let findings = findings(&cubin(Arch::Sm80, 80, &lines));
+        assert!(!findings.iter().any(|text| text.contains("is kept")), "{findings:?}");
+    }
+}
+
+/// What doubles and matrix products keep, all words of it, is found by their like alone, and so is what others keep.
+#[test]
+fn doubles_and_products_keep_operands_of_their_own() {
+    let products = |kept| {
+        let overwrites = ("IADD3 R7, R20, 0x1, RZ", "8");
+        vec![(kept, "15"), overwrites, ("HMMA.16816.F32 R16, R4, R12, R16", "15"), ("NOP", "15"), EXIT]
+    };
+    let right = products("HMMA.16816.F32 R8, R4, R12, R8");
+    judges_tell(Arch::Sm80, 80, &right, 0, ("HMMA.16816.F32 R8, R4.reuse, R12, R8", "11"));
+    let doubles = |kept| vec![(kept, "15"), ("IADD3 R5, R20, 0x1, RZ", "8"), ("DFMA R16, R4, R6, R16", "15"), EXIT];
+    let right = doubles("DFMA R8, R4, R6, R8");
+    judges_tell(Arch::Sm90, 90, &right, 0, ("DFMA R8, R4.reuse, R6, R8", "11"));
+    judges_tell(Arch::Sm90, 90, &doubles("DFMA R4, R4, R6, R8"), 0, ("DFMA R4, R4.reuse, R6, R8", "11"));
+    let others = |between| {
+        let last = ("IADD3 R10, R4, 0x1, RZ", "5");
+        vec![("IADD3 R6, R4, 0x1, RZ", "5"), ("IADD3 R4, RZ, 0x1, R8", "5"), between, last, EXIT]
+    };
+    let kept = ("IADD3 R6, R4.reuse, 0x1, RZ", "5");
+    judges_tell(Arch::Sm90, 90, &others(("DADD R12, R20, R22", "15")), 0, kept);
+    judges_tell(Arch::Sm90, 90, &others(("STS [RZ], R20", "15:R0")), 0, kept);
+}
+
 /// A fence of the asynchronous proxy is waited for before other threads may start copies; a later one stands for it.
 #[test]
 fn fences_of_the_asynchronous_proxy_are_waited_for() {
@@ -225,6 +264,31 @@ fn fences_of_the_asynchronous_proxy_are_waited_for() {
     {
         assert!(found(&lines(&fences, barrier)), "{fences:?} {barrier}");
     }
+}
+
+/// A fence of another memory does not stand for it.
+#[test]
+fn fences_of_two_memories_are_both_waited_for() {
+    let found = |first| {
+        let fences = [("FENCE.VIEW.ASYNC.S", first), ("FENCE.VIEW.ASYNC.G", "2:W1")];
+        let lines = [fences[0], fences[1], ("BAR.SYNC.DEFER_BLOCKING 0x0", "6:B1"), EXIT];
+        findings(&cubin(Arch::Sm90, 90, &lines)).iter().any(|text| text.contains("fence of the async"))
+    };
+    assert!(!found("2:W1"));
+    assert!(found("2") && found("2:W2"));
+}
+
+/// A wait that leaves some counts what comes in order: a group of copies may be done before a load, which shares its scoreboard.
+#[test]
+fn a_load_is_not_counted_among_copies() {
+    let found = |first, depbar| {
+        let reads = ("IADD3 R5, R4, 0x1, RZ", "5");
+        let lines = [first, ("LDGDEPBAR", "2:W0"), ("LDGDEPBAR", "2:W0"), (depbar, "4"), reads, EXIT];
+        findings(&cubin(Arch::Sm80, 80, &lines)).iter().any(|text| text.contains("read after write R4"))
+    };
+    let load = ("LDG.E R4, [R2.64]", "2:W0");
+    assert!(found(load, "DEPBAR.LE SB0, 0x1"));
+    assert!(!found(load, "DEPBAR.LE SB0, 0x0"));
 }
 
 /// What ends a group of copies in bulk counts it.
@@ -267,14 +331,24 @@ fn what_a_product_would_overwrite_is_written_late() {
     assert!(found("11") && found("8"));
 }
 
-/// The instruction behind a move of 64 bits waits for both halves.
+/// The instruction behind one on 64 bits waits for both halves.
 #[test]
-fn moves_of_64_bits_take_two_cycles() {
-    let found = |control| {
-        let lines = [("MOV.64 R12, R10", control), ("NOP", "1"), EXIT];
-        findings(&cubin(Arch::Sm120, 120, &lines)).iter().any(|text| text.contains("where 2 are needed"))
-    };
-    assert!(found("1") && !found("2"));
+fn arithmetic_of_64_bits_takes_two_cycles() {
+    for line in [
+        "MOV.64 R12, R10",
+        "SEL.64 R12, R10, R8, P0",
+        "IADD.64 R12, R10, R8",
+        "ISETP.GE.U64.AND P0, PT, R10, R8, PT",
+        "IMNMX.S64 PT, PT, R12, R10, R8, P0, !PT",
+    ] {
+        let found = |control| {
+            let lines = [(line, control), ("NOP", "1"), EXIT];
+            findings(&cubin(Arch::Sm120, 120, &lines)).iter().any(|text| text.contains("where 2 are needed"))
+        };
+        assert!(found("1") && !found("2"), "{line}");
+    }
+    let narrow = [("IADD R12, R10, R8", "1"), ("NOP", "1"), EXIT];
+    assert_eq!(findings(&cubin(Arch::Sm120, 120, &narrow)), Vec::<String>::new());
 }
 
 /// Whatever copies out of shared memory finds the fences done, a box whose shape is in operands too.
@@ -291,6 +365,34 @@ fn copies_out_of_shared_memory_wait_for_fences() {
     }
 }
 
+/// A product of a warpgroup is not waited for at once; who arrives for the next one may come at once.
+#[test]
+fn products_of_warpgroups_are_waited_for_late() {
+    let found = |next| {
+        let lines = [("HGMMA.64x64x16.F32 R24, R196, gdesc[UR4].tnspB, R24, gsb0", "1"), (next, "8"), EXIT];
+        findings(&cubin(Arch::Sm90, 90, &lines)).iter().any(|text| text.contains("issues 1 cycles later"))
+    };
+    assert!(found("WARPGROUP.DEPBAR.LE gsb0, 0x0"));
+    assert!(!found("WARPGROUP.ARRIVE"));
+}
+
+/// A distance that ptxas's code never falls below holds, where no published number speaks for it too.
+#[test]
+fn distances_that_were_seen_hold() {
+    // Behind the stall one more cycle passes.
+    for (arch, number, first, second, [right, wrong]) in [
+        (Arch::Sm75, 75, "LOP3.LUT R8, R18, 0x3c, RZ, 0xc0, !PT", "LDC R7, c[0x3][R8]", ["5", "4"]),
+        (Arch::Sm89, 89, "IMAD.MOV.U32 R19, RZ, RZ, R30", "HMMA.1688.F16 R44, R18, R12, R44", ["6", "5"]),
+        (Arch::Sm80, 80, "IMMA.16816.S8.S8 R4, R12.ROW, R20.COL, R4", "IADD3 R8, R4, 0x1, RZ", ["15", "14"]),
+    ] {
+        let found = |stall| {
+            let lines = [(first, stall), ("NOP", "1"), (second, "15"), ("NOP", "15"), EXIT];
+            findings(&cubin(arch, number, &lines)).iter().any(|text| text.contains("read after write"))
+        };
+        assert!(!found(right) && found(wrong), "{first}");
+    }
+}
+
 #[test]
 fn control_flow_waits_by_itself() {
     let alone = |line| vec![line, EXIT];
@@ -303,6 +405,7 @@ fn control_flow_waits_by_itself() {
         (Arch::Sm100, 100, alone(("WARPSYNC.ALL", "5")), 0, ("WARPSYNC.ALL", "4")),
         (Arch::Sm75, 75, alone(("BAR.SYNC 0x0", "5")), 0, ("BAR.SYNC 0x0", "4")),
         (Arch::Sm90, 90, alone(("BAR.SYNC.DEFER_BLOCKING 0x0", "6")), 0, ("BAR.SYNC.DEFER_BLOCKING 0x0", "5")),
+        (Arch::Sm90, 90, vec![("CGAERRBAR", "8"), ("UCGABAR_ARV", "2"), EXIT], 0, ("CGAERRBAR", "7")),
         (Arch::Sm80, 80, vec![("BSSY B0, -> 2", "1"), ("BSYNC B0", "5"), EXIT], 1, ("BSYNC B0", "4")),
         (
             Arch::Sm90,

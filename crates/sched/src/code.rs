@@ -130,6 +130,8 @@ pub(crate) struct Op<I = MachineId> {
     pub(crate) guard: Guard,
     /// See [`latency::is_plain_arithmetic`].
     pub(crate) plain_arithmetic: bool,
+    /// See [`latency::is_long`].
+    pub(crate) long: bool,
     /// The orders of its results and of reading its sources.
     pub(crate) orders: [Option<Order>; 2],
 }
@@ -175,6 +177,7 @@ impl Op {
             guarded: false,
             guard: Guard::ALWAYS,
             plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(opcode)),
+            long: false,
             orders: [None; 2],
         }
     }
@@ -346,6 +349,7 @@ impl Reader {
             guarded: inst.guard != Guard::ALWAYS,
             guard: inst.guard,
             plain_arithmetic: classified.is_plain_arithmetic(),
+            long: latency::is_long(inst),
             orders: orders(inst, arch),
         }
     }

@@ -23,7 +23,7 @@ pub(crate) fn assign(code: &mut Code, machine: &mut MachineFunction) {
 
 /// Keep those operands of `op` that `next` reads in the same place.
 fn reuse(machine: &mut MachineFunction, accesses: &Accesses, op: &Op, next: &Op) {
-    let may_meet = op.use_mask & next.use_mask != 0;
+    let may_meet = op.use_mask & next.use_mask != 0 && op.opcode.operand_cache() == next.opcode.operand_cache();
     if !may_meet || !op.control.stay || op.variable || next.variable || op.guarded {
         return;
     }

@@ -98,12 +98,13 @@ pub(crate) fn stall_between(op: &Op, next: &Op, arch: Arch) -> u32 {
         Opcode::BSSY if arch >= Arch::Sm90 => behind_bssy(next.opcode),
         _ => 1,
     };
-    u32::from(latency::stall_between(op.opcode, Some((next.opcode, next.plain_arithmetic)), arch)).max(least)
+    let next = Some((next.opcode, next.plain_arithmetic));
+    u32::from(latency::stall_between((op.opcode, op.long), next, arch)).max(least)
 }
 
 /// Fewest cycles from an instruction to one that may be any.
 pub(crate) fn own_stall(op: &Op, arch: Arch) -> u32 {
-    u32::from(latency::stall_between(op.opcode, None, arch)).max(1)
+    u32::from(latency::stall_between((op.opcode, op.long), None, arch)).max(1)
 }
 
 /// Fewest cycles after the last instruction of a block.

@@ -108,6 +108,7 @@ impl<'f> Values<'f> {
             guard: Guard::ALWAYS,
             asks_for_line: false,
             plain_arithmetic: classified.is_some_and(Classified::is_plain_arithmetic),
+            long: inst.is_some_and(latency::is_long),
             orders: [None; 2],
         };
         self.inst = Some(made);

@@ -3,7 +3,7 @@
 use super::fit::find_form;
 use super::table::Place;
 use crate::access::Register;
-use crate::{Arch, Inst, OperandFlags, RegFile, Value};
+use crate::{Arch, Inst, Opcode, OperandFlags, Pipe, RegFile, Value};
 use smallvec::SmallVec;
 
 /// A source that the operand cache may hold.
@@ -29,6 +29,19 @@ impl Cached {
     pub(crate) fn reads(&self, other: &Cached) -> bool {
         let first = self.register.number();
         (first..first + self.width).contains(&other.register.number())
+    }
+}
+
+impl Opcode {
+    /// The operand cache (`.reuse`) that it has, by a pipe that stands for all that share it. So it is in ptxas's code: what arithmetic of
+    /// 32 bits keeps is found by such (or by `CREDUX`), what doubles keep by doubles, and what matrix products keep by matrix products: for 2,200
+    /// registers a read by others of another register in the same place stands between.
+    pub fn operand_cache(self) -> Option<Pipe> {
+        match self.info().pipe {
+            Pipe::Alu | Pipe::Fma | Pipe::Xu => Some(Pipe::Alu),
+            pipe @ (Pipe::Fp64 | Pipe::Tensor) => Some(pipe),
+            _ => None,
+        }
     }
 }
 
