@@ -34,7 +34,7 @@ pub struct UnwindRow {
 /// What is told of a place in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnwindRule {
-    /// The frame of the caller, its R1, lies so many bytes above what this general register holds.
+    /// The frame of the caller, its R1, lies this number of bytes above what this general register holds.
     Frame {
         /// Its number.
         register: u16,
@@ -57,7 +57,7 @@ pub enum Place {
     Same,
     /// In this general register.
     Register(u16),
-    /// In local memory, so many bytes below the caller's frame.
+    /// In local memory, this number of bytes below the caller's frame.
     Below(u32),
     /// Nowhere.
     Lost,

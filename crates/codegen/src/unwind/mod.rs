@@ -1,6 +1,6 @@
 //! Where callers' frames are at each instruction of a function: what `.debug_frame` says to debuggers.
 //!
-//! It is read off the final code: moves, loads and stores of the stack, sums with the stack pointer. Where ways meet, what both agree on
+//! It is read off the final code: moves, loads and stores of the stack, sums with the stack pointer. Where paths meet, what both agree on
 //! holds.
 
 mod state;
@@ -164,7 +164,7 @@ impl Question<'_> {
         }
     }
 
-    /// What is known where each block begins; nothing of those that no way leads to.
+    /// What is known where each block begins; nothing of blocks that are not reached.
     fn states(&self, insts: &[Inst], blocks: &[Block], followed: &[u16]) -> Vec<Option<State>> {
         let mut states: Vec<Option<State>> = vec![None; blocks.len()];
         let mut work = vec![0];

@@ -21,7 +21,7 @@ enum Held {
     Other,
     /// What the register of this number held in the caller.
     Entry(u16),
-    /// The address of the caller's frame, less so many bytes.
+    /// The address of the caller's frame, less this number of bytes.
     Frame(i64),
 }
 
@@ -36,7 +36,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// At the function's first instruction, of which so many registers are followed.
+    /// At the function's first instruction. `followed`: the registers whose contents of the caller matter.
     pub(super) fn at_entry(followed: &[u16]) -> State {
         let mut registers = [Held::Other; REGISTERS];
         for number in followed {
@@ -81,7 +81,7 @@ impl State {
         changed | (self.words.len() != before)
     }
 
-    /// On the way on which this guard holds.
+    /// On the path on which this guard holds.
     pub(super) fn where_holds(&self, guard: Option<Guard>) -> State {
         let mut state = self.clone();
         for (_, number, held) in self.pending.iter().filter(|(under, ..)| Some(*under) == guard) {

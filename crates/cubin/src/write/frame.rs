@@ -73,7 +73,7 @@ struct Section {
 }
 
 impl Section {
-    /// The entry of a function so many bytes behind the first instruction of a section's.
+    /// The entry of a function at this byte offset in a section, which is named by its first function.
     fn function(&mut self, section: &str, offset: u32, size: u64, unwind: &Unwind) {
         let column = column(unwind.return_address);
         let known = self.common.iter().find(|(known, _)| *known == column).map(|(_, at)| *at);

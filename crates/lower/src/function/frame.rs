@@ -31,8 +31,8 @@ pub(crate) fn incoming_stack(cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
     cx.incoming_stack.map(Operand::reg).ok_or_else(|| invalid(cx.span, "internal: nothing is passed on the stack"))
 }
 
-/// Bytes of variables in a function's own frame from which on a later call may have them: slot 32 puts no frame of more words into
-/// registers, and up to there one that mixes the words of two functions would keep both in memory.
+/// Bytes: the variables of a function in place of a call share their room with those of earlier calls if they are larger. Slot 32 puts no
+/// frame of more words into registers. A smaller one would stay in memory if two functions used its words in different widths.
 const LARGE_FRAME: u64 = 256;
 
 /// Where the variables of the function whose code is lowered go, and of those that stand in place of calls in it.
@@ -40,12 +40,12 @@ const LARGE_FRAME: u64 = 256;
 pub(crate) struct Room {
     /// The end of what is in use until the function returns.
     end: u32,
-    /// The end of what calls behind it must not be given, and its own later variables: what is in there may be in use in a loop.
+    /// The end of what calls have had so far. Its own later variables are behind that: in a loop they may be in use during the call.
     high: u32,
 }
 
 impl Room {
-    /// Behind so many bytes.
+    /// Behind this number of bytes.
     pub(crate) fn behind(bytes: u32) -> Room {
         Room { end: bytes, high: bytes }
     }
@@ -76,7 +76,7 @@ pub(crate) fn variable(cx: &mut FnLower<'_, '_>, variable: &Variable) -> Lowered
     Ok(FrameVar { offset: offset.ok_or_else(too_large)?, element: variable.ty.bytes() })
 }
 
-/// The offset of so many bytes of the frame; `None` where local memory has no room for them.
+/// The offset of a new part of the frame, of `size` bytes; `None` where local memory has no room for them.
 pub(crate) fn place(cx: &mut FnLower<'_, '_>, size: u32, align: u32) -> Option<u32> {
     let offset = cx.room.high.checked_next_multiple_of(align)?;
     let limit = cx.module.arch().sm().max_local_per_thread;

@@ -9,7 +9,7 @@ use oriole_isa::{Opcode, Role};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// A call that ends a block, and the way from there to a RET: moves of registers, and jumps.
+/// A call that ends a block, and the path from there to a RET: moves of registers, and jumps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailCall {
     /// The block.
@@ -36,7 +36,7 @@ impl TailCall {
             return None;
         }
         let address = site.args.last()?.as_whole_reg()?;
-        let (sources, end, ret) = way_to_return(func, block)?;
+        let (sources, end, ret) = path_to_return(func, block)?;
         let is_result =
             |word: Component| site.results.iter().any(|result| words(func, *result).any(|known| known == word));
         let is_passed = |word: Component| sources.of(word) == word && is_result(word);
@@ -55,7 +55,7 @@ impl TailCall {
 }
 
 /// What is moved behind a block that ends in a call, up to a RET: with its block.
-fn way_to_return(func: &Function, call: Block) -> Option<(Copies, Block, InstId)> {
+fn path_to_return(func: &Function, call: Block) -> Option<(Copies, Block, InstId)> {
     let mut sources = Copies::default();
     let mut block = call;
     // A cycle of blocks without a RET ends as well.

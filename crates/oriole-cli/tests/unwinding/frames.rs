@@ -15,7 +15,7 @@ pub(crate) enum Rule {
     Lost,
     /// In this general register.
     Register(u16),
-    /// In memory, so many bytes from the caller's frame.
+    /// In memory, this number of bytes from the caller's frame.
     Offset(i64),
     /// What an expression gives.
     Value(Vec<u8>),
