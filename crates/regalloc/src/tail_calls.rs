@@ -4,9 +4,9 @@
 //! keep meanwhile nor a frame. The RET behind the call stays: it says what the function returns, to whoever reads the code, though no thread
 //! gets there. A call under a divergent branch is none: the threads of the warp would meet behind the caller's call, not here.
 
-use oriole_isa::{Effects, Opcode, RegFile, Role};
+use oriole_isa::{Effects, Opcode, Role};
 use oriole_ori::analysis::{Cfg, TailCall};
-use oriole_ori::{CallSite, Function, FunctionKind, Inst, InstId, Operand, SecondaryMap, VReg};
+use oriole_ori::{CallSite, Function, FunctionKind, InstId, Operand, SecondaryMap, VReg};
 
 /// Makes tail calls of those for whose site `is_allowed`. Whether there were any.
 pub(crate) fn put(func: &mut Function, is_allowed: impl Fn(&CallSite) -> bool) -> bool {
@@ -33,10 +33,7 @@ pub(crate) fn put(func: &mut Function, is_allowed: impl Fn(&CallSite) -> bool) -
 
 /// Gives the call the function's own return address, and takes it back for the RET.
 fn hand_on(func: &mut Function, tail: &TailCall) {
-    let give = |(part, own)| Inst::copy(RegFile::R, Operand::comp(tail.address, part), own);
-    let moves: Vec<InstId> = (0..).zip(tail.own).map(give).map(|inst| func.edit().add(inst)).collect();
-    let at = func.block_insts(tail.block).len() - 1;
-    func.edit().place(tail.block, at, &moves);
+    tail.hand_address_on(func);
     let address = Operand::reg(tail.address);
     func.edit().update_call(tail.call, |site| site.results.push(address));
     func.edit().retain_insts(tail.end, |func, inst| func[inst].opcode == Opcode::RET);

@@ -2,9 +2,8 @@
 
 use crate::error::Lowered;
 use crate::function::FnLower;
-use oriole_isa::RegFile;
+use oriole_ori::Callee;
 use oriole_ori::analysis::TailCall;
-use oriole_ori::{Callee, Inst, InstId, Operand};
 
 /// Makes a loop of calls behind which the function returns what it gets from itself. The arguments are in the registers in which the function has
 /// them at its start already. Where a function has variables in memory a call may have their addresses, and keeps its own.
@@ -18,13 +17,10 @@ pub(crate) fn to_loop(cx: &mut FnLower<'_, '_>) -> Lowered {
     let blocks = cx.func.layout().iter().filter_map(|block| TailCall::of(&cx.func, *block));
     let found: Vec<TailCall> = blocks.filter(is_own).collect();
     let (Some(start), false) = (cx.func.entry(), found.is_empty()) else { return Ok(()) };
-    for TailCall { block, call, address, own, .. } in found {
-        let give = |(part, own)| Inst::copy(RegFile::R, Operand::comp(address, part), own);
-        let moves: Vec<InstId> = (0..).zip(own).map(give).map(|inst| cx.func.edit().add(inst)).collect();
-        let at = cx.func.block_insts(block).len() - 1;
-        cx.func.edit().place(block, at, &moves);
-        cx.func.edit().retain_insts(block, |_, inst| inst != call);
-        cx.func.edit().set_succs(block, &[start]);
+    for tail in found {
+        tail.hand_address_on(&mut cx.func);
+        cx.func.edit().retain_insts(tail.block, |_, inst| inst != tail.call);
+        cx.func.edit().set_succs(tail.block, &[start]);
     }
     // What comes ahead of the code once, such as room for a frame, stands ahead of the loop.
     let entry = cx.new_block()?;

@@ -4,8 +4,9 @@ use super::liveness::Component;
 use crate::call::Callee;
 use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
+use crate::inst::Inst;
 use crate::operand::Operand;
-use oriole_isa::{Opcode, Role};
+use oriole_isa::{Opcode, RegFile, Role};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -51,6 +52,14 @@ impl TailCall {
         let is_kept = |word: Component| !func[word.0].is_fixed() && !is_result(word);
         let own = [low, high].map(|(reg, part)| Operand::comp(reg, part));
         (is_kept(low) && is_kept(high)).then_some(TailCall { block, call, address, own, end })
+    }
+
+    /// Puts the address that the function returns to where the call has its own, ahead of the call.
+    pub fn hand_address_on(&self, func: &mut Function) {
+        let give = |(part, own)| Inst::copy(RegFile::R, Operand::comp(self.address, part), own);
+        let moves = (0..).zip(self.own).map(give).map(|inst| func.edit().add(inst)).collect::<Vec<_>>();
+        let at = func.block_insts(self.block).len() - 1;
+        func.edit().place(self.block, at, &moves);
     }
 }
 
