@@ -163,6 +163,7 @@ fn describe_timing<'py>(py: Python<'py>, timing: &Timing) -> PyResult<Bound<'py,
     fields.set_item("cycles", timing.cycles)?;
     fields.set_item("instructions", timing.instructions)?;
     fields.set_item("occupancy", timing.occupancy)?;
+    fields.set_item("advice", timing.advice.clone())?;
     let stalls = PyDict::new(py);
     for (reason, cycles) in &timing.stalls {
         stalls.set_item(reason, cycles)?;

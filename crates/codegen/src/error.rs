@@ -10,7 +10,7 @@ pub enum CompileError {
     #[error("{}", summary(.0))]
     Source(Vec<Diagnostic>),
     /// No code is made for the target.
-    #[error("no code is made for target '{}'; targets: {}", .0, target_names())]
+    #[error("no code is made for target '{}'{}", .0, oriole_isa::meant_or_all(.0, target_names()))]
     Target(String),
     /// A kernel that was asked for is not in the module.
     #[error("no kernel '{name}'; the module has: {}", known.join(" "))]
@@ -84,6 +84,6 @@ fn summary(diagnostics: &[Diagnostic]) -> String {
     }
 }
 
-fn target_names() -> String {
-    oriole_cubin::targets().map(|target| target.to_string()).collect::<Vec<_>>().join(" ")
+fn target_names() -> impl Iterator<Item = String> {
+    oriole_cubin::targets().map(|target| target.to_string())
 }

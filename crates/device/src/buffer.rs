@@ -64,8 +64,7 @@ impl Buffer {
             "" => Err(format!("'{kind}' needs a path")),
             _ => Ok(PathBuf::from(text)),
         };
-        let pair =
-            |rest: &'a str| rest.rsplit_once(':').ok_or_else(|| format!("'{kind}' needs two parts after the colon"));
+        let pair = |rest: &'a str, form: &str| rest.rsplit_once(':').ok_or_else(|| format!("expected {form}"));
         Ok(match kind {
             "in" => {
                 let (input, demand) = typed(rest);
@@ -76,13 +75,13 @@ impl Buffer {
                 Buffer { first: Contents::Zeros, size, demand, output: None }
             }
             "out" => {
-                let (output, extent) = pair(rest)?;
+                let (output, extent) = pair(rest, "out:PATH:SIZE, such as out:c.bin:4096 or out:c.npy:f32[1024]")?;
                 let (size, demand) = size(extent)?;
                 Buffer { first: Contents::Undefined, size, demand, output: Some(path(output)?) }
             }
             _ => {
                 let (files, demand) = typed(rest);
-                let (input, output) = pair(files)?;
+                let (input, output) = pair(files, "inout:PATH:OUT, the file to read and the file to write")?;
                 Buffer { first: Contents::File(path(input)?), size: None, demand, output: Some(path(output)?) }
             }
         })

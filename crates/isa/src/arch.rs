@@ -252,14 +252,29 @@ pub(crate) fn target_list(within: impl Fn(Arch) -> bool) -> String {
 
 /// The name is none of the targets that Oriole knows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown target '{name}'; known targets: {}", known_targets())]
+#[error("unknown target '{name}'{}", meant_or_all(name, target_names()))]
 pub struct UnknownArch {
     /// The name as given.
     pub name: String,
 }
 
-fn known_targets() -> String {
-    target_names().collect::<Vec<_>>().join(" ")
+/// What follows in a message on a name that is no target: the target that was meant, if it differs in how it is written alone
+/// (`SM_90`, `90`, `compute_90a`, `9.0`), or all targets.
+///
+/// ```
+/// let targets = || ["sm_90", "sm_90a"].map(str::to_owned).into_iter();
+/// assert_eq!(oriole_isa::meant_or_all("compute_90a", targets()), "; did you mean 'sm_90a'?");
+/// assert_eq!(oriole_isa::meant_or_all("sm_91", targets()), "; targets: sm_90 sm_90a");
+/// ```
+pub fn meant_or_all(name: &str, targets: impl Iterator<Item = String>) -> String {
+    let targets: Vec<String> = targets.collect();
+    let name = name.trim().to_ascii_lowercase().replace(['.', '-', ' '], "");
+    let number = ["compute_", "compute", "sm_", "sm", "lto_"].iter().find_map(|prefix| name.strip_prefix(prefix));
+    let meant = format!("sm_{}", number.unwrap_or(&name));
+    match targets.iter().find(|target| **target == meant) {
+        Some(target) => format!("; did you mean '{target}'?"),
+        None => format!("; targets: {}", targets.join(" ")),
+    }
 }
 
 impl FromStr for Arch {

@@ -28,7 +28,7 @@ mod slip;
 mod sm;
 pub mod special_registers;
 
-pub use arch::{Arch, UnknownArch, WordFormat};
+pub use arch::{Arch, UnknownArch, WordFormat, meant_or_all};
 pub use control::Control;
 pub use engine::{
     Carries, ControlFault, DecodeError, Display, EncodeError, Encoder, Illegal, ParseError, Unscheduled, control_fault,

@@ -15,6 +15,7 @@ mod disassembly;
 mod environment;
 mod errors;
 mod files;
+mod first_lines;
 mod full_disk;
 mod fuzz;
 mod hopper;

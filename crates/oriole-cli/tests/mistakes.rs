@@ -108,7 +108,7 @@ const MISTAKES: &[Mistake] = &[
     Mistake {
         what: "a target that there is not, where no code is made",
         status: 1,
-        says: "error: unknown target 'sm_99'; known targets: sm_50 ",
+        says: "error: unknown target 'sm_99'; targets: sm_50 ",
         commands: &[
             "disasm --hex --arch sm_99 lines",
             "asm --hex --arch sm_99 lines",

@@ -39,6 +39,9 @@ pub enum FastCompile {
     Max,
 }
 
+/// What messages call PTX that the caller gave no name.
+const UNNAMED_PTX: &str = "<ptx>";
+
 /// What observers are.
 pub(crate) type Observer = dyn Fn(&Pass<'_>) + Send + Sync;
 
@@ -78,12 +81,18 @@ impl Compiler {
     /// # Errors
     /// Everything that is wrong with the text, each with its place; or why there is no code for it.
     pub fn compile_ptx(&self, ptx: &str) -> Result<Compiled, CompileError> {
-        let source = SourceMap::new(&self.options.file_name, ptx);
+        let name = self.file_name_or(UNNAMED_PTX);
+        let source = SourceMap::new(name, ptx);
         self.in_session(|session| {
             let compiled = oriole_codegen::compile_in(ptx, &self.options, session);
             let mut compiled = compiled.map_err(|error| CompileError::from_codegen(error, Some(&source)))?;
-            compiled::describe(&mut compiled, Some(&self.options.file_name), self.live)
+            compiled::describe(&mut compiled, Some(name), self.live)
         })
+    }
+
+    /// What messages call the input.
+    pub(crate) fn file_name_or<'a>(&'a self, unnamed: &'a str) -> &'a str {
+        if self.options.file_name.is_empty() { unnamed } else { &self.options.file_name }
     }
 
     /// Does `work`, and ends it where the compilation must not go on.
@@ -198,7 +207,7 @@ impl CompilerBuilder {
         self
     }
 
-    /// What messages and line information call the input.
+    /// What messages and line information call the input; messages call one without a name `<ptx>` or `<llvm>`.
     pub fn file_name(mut self, name: impl Into<String>) -> Self {
         self.compiler.options.file_name = name.into();
         self

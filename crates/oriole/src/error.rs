@@ -18,8 +18,9 @@ pub struct CubinError(pub(crate) String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// The input is wrong, or has what is not supported: every place that was found.
-    #[error("{}", summary(.0))]
+    /// The input is wrong, or has what is not supported: every place that was found. Displayed as the command prints it, in several
+    /// lines: each error with its line of the input, a caret below the place, and advice.
+    #[error("{}", rendered(.0))]
     Source(Vec<Diagnostic>),
     /// No code is made for the target that the module names.
     #[error("{0}")]
@@ -80,12 +81,12 @@ pub enum CompileError {
     ),
 }
 
-fn summary(diagnostics: &[Diagnostic]) -> String {
-    match diagnostics {
-        [] => "the input was rejected".to_owned(),
-        [only] => only.to_string(),
-        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+/// What the command prints: each error with its line, a caret below the place, and advice.
+fn rendered(diagnostics: &[Diagnostic]) -> String {
+    if diagnostics.is_empty() {
+        return "the input was rejected".to_owned();
     }
+    diagnostics.iter().map(|diagnostic| diagnostic.render().trim_end()).collect::<Vec<_>>().join("\n\n")
 }
 
 impl CompileError {

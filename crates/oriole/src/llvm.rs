@@ -75,6 +75,9 @@ impl LlvmOptions {
     }
 }
 
+/// What messages call LLVM IR that the caller gave no name.
+const UNNAMED_LLVM: &str = "<llvm>";
+
 impl Compiler {
     /// Compiles LLVM IR, text or bitcode, with the default [`LlvmOptions`].
     ///
@@ -126,7 +129,7 @@ impl Compiler {
     ) -> Result<(oriole_ptx::ast::Module, Vec<String>), CompileError> {
         let go_on = || session.poll().map_err(|error| CompileError::from_codegen(error, None));
         go_on()?;
-        let module = driver::read(ir, &self.options.file_name).map_err(|error| unreadable(&error, ir))?;
+        let module = driver::read(ir, self.file_name_or(UNNAMED_LLVM)).map_err(|error| unreadable(&error, ir))?;
         let named = driver::target_of(&module).unwrap_or(DEFAULT_TARGET).to_owned();
         let libraries = llvm.libraries.iter().map(|(bytes, file_name)| Library { bytes, file_name });
         let options = Options {

@@ -49,3 +49,16 @@ pub use source::Source;
 
 /// The exit status of the command whatever goes wrong.
 pub const FAILED: u8 = 255;
+
+/// Whether ptxas has an option of this name: `-arch`, `--gpu-name=sm_90`.
+///
+/// ```
+/// assert!(oriole_ptxas::is_option("-arch"));
+/// assert!(oriole_ptxas::is_option("--def-load-cache=ca"));
+/// assert!(!oriole_ptxas::is_option("--warp-speed"));
+/// ```
+pub fn is_option(word: &str) -> bool {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    let of_name = |name: &str| options::find(name, true).or_else(|| options::find(name, false)).is_some();
+    name.strip_prefix("--").or_else(|| name.strip_prefix('-')).is_some_and(of_name)
+}

@@ -36,6 +36,8 @@ pub(crate) struct Difference {
     elements: usize,
     /// How many elements differ.
     differ: usize,
+    /// Those of them where one of the two is an infinity or no number, so that there is no error to measure.
+    not_finite: usize,
     /// The first of them.
     first: Pair,
     /// The largest difference of two numbers among them, if there is any.
@@ -57,6 +59,8 @@ struct Pair {
 struct Error {
     error: f64,
     index: String,
+    expected: String,
+    got: String,
 }
 
 /// How `got` differs from `expected`, both arrays of that type; none where all elements are equal.
@@ -65,7 +69,7 @@ pub(crate) fn compare(array: &ArrayType, got: &[u8], expected: &[u8], tolerance:
     // Equal bits may be those of a NaN.
     let is_float = elements::class(element) == Class::Float;
     let pairs = got.chunks_exact(size).zip(expected.chunks_exact(size)).enumerate();
-    let (mut differ, mut first) = (0, None);
+    let (mut differ, mut not_finite, mut first) = (0, 0, None);
     let (mut absolute, mut relative) = (Most::default(), Most::default());
     for (at, (got, expected)) in pairs.filter(|(_, (got, expected))| got != expected || is_float) {
         let (got, expected) = (elements::read(element, got), elements::read(element, expected));
@@ -74,9 +78,10 @@ pub(crate) fn compare(array: &ArrayType, got: &[u8], expected: &[u8], tolerance:
             continue;
         }
         differ += 1;
+        not_finite += usize::from(!error.is_finite());
         first.get_or_insert((at, got, expected));
-        absolute.note(error, at);
-        relative.note(error / expected.as_f64().abs(), at);
+        absolute.note(error, (at, got, expected));
+        relative.note(error / expected.as_f64().abs(), (at, got, expected));
     }
     let (at, got, expected) = first?;
     let text = |value| elements::text(element, value);
@@ -84,25 +89,35 @@ pub(crate) fn compare(array: &ArrayType, got: &[u8], expected: &[u8], tolerance:
         array: array.to_string(),
         elements: count(array),
         differ,
+        not_finite,
         first: Pair { index: index(array, at), expected: text(expected), got: text(got) },
-        max_absolute: absolute.error(array),
-        max_relative: relative.error(array),
+        max_absolute: absolute.error(array, element),
+        max_relative: relative.error(array, element),
     })
 }
 
-/// The largest error so far, and the element that has it.
+/// The largest error so far, and the element that has it: its place, what it is, what was expected.
 #[derive(Default)]
-struct Most(Option<(f64, usize)>);
+struct Most(Option<(f64, Element)>);
+
+type Element = (usize, Number, Number);
 
 impl Most {
-    fn note(&mut self, error: f64, at: usize) {
+    fn note(&mut self, error: f64, element: Element) {
         if error.is_finite() && self.0.is_none_or(|(most, _)| error > most) {
-            self.0 = Some((error, at));
+            self.0 = Some((error, element));
         }
     }
 
-    fn error(&self, array: &ArrayType) -> Option<Error> {
-        self.0.map(|(error, at)| Error { error, index: index(array, at) })
+    fn error(&self, array: &ArrayType, element: &str) -> Option<Error> {
+        let text = |value| elements::text(element, value);
+        let of = |(error, (at, got, expected))| Error {
+            error,
+            index: index(array, at),
+            expected: text(expected),
+            got: text(got),
+        };
+        self.0.map(of)
     }
 }
 
@@ -146,12 +161,15 @@ fn index(array: &ArrayType, at: usize) -> String {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { array, elements, differ, first, .. } = self;
+        let Difference { array, elements, differ, not_finite, first, .. } = self;
         write!(f, "{array}: {differ} of {elements} elements differ")?;
+        if *not_finite > 0 {
+            write!(f, ", {not_finite} of them by an infinity or NaN")?;
+        }
         write!(f, "\n  first {}: expected {}, got {}", first.index, first.expected, first.got)?;
         for (name, error) in [("absolute", &self.max_absolute), ("relative", &self.max_relative)] {
-            if let Some(Error { error, index }) = error {
-                write!(f, "\n  max {name} error {error:?} at {index}")?;
+            if let Some(Error { error, index, expected, got }) = error {
+                write!(f, "\n  max {name} error {error:?} at {index}: expected {expected}, got {got}")?;
             }
         }
         Ok(())
@@ -174,8 +192,8 @@ mod tests {
         let found = difference("f32[2,2]", &[1.0, 2.0, 3.5, 5.0], &[1.0, 2.0, 3.0, 4.0], Tolerance::default());
         assert_eq!(
             found.expect("two differ").to_string(),
-            "f32[2,2]: 2 of 4 elements differ\n  first [1,0]: expected 3.0, got 3.5\n  max absolute error 1.0 at [1,1]\n  \
-             max relative error 0.25 at [1,1]"
+            "f32[2,2]: 2 of 4 elements differ\n  first [1,0]: expected 3.0, got 3.5\n  max absolute error 1.0 at [1,1]: expected 4.0, \
+             got 5.0\n  max relative error 0.25 at [1,1]: expected 4.0, got 5.0"
         );
     }
 
@@ -201,6 +219,17 @@ mod tests {
         for (tolerance, got, expected, equal) in rows {
             assert_eq!(difference("f32[1]", &[got], &[expected], tolerance).is_none(), equal, "{got} {expected}");
         }
+    }
+
+    #[test]
+    fn all_that_differ_are_counted_and_the_worst_is_shown() {
+        let found =
+            difference("f32[4]", &[f32::NAN, 2.5, f32::INFINITY, -4.0], &[1.0, 2.0, 3.0, 4.0], Tolerance::default());
+        assert_eq!(
+            found.expect("all differ").to_string(),
+            "f32[4]: 4 of 4 elements differ, 2 of them by an infinity or NaN\n  first [0]: expected 1.0, got NaN\n  \
+             max absolute error 8.0 at [3]: expected 4.0, got -4.0\n  max relative error 2.0 at [3]: expected 4.0, got -4.0"
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::failure::{Failure, rejected};
 pub(crate) use super::outputs::{Outputs, write};
 use oriole_cubin::Cubin;
 use oriole_device::{MOST_OF_A_STREAM, read_file, read_stream};
+use oriole_nvptx::driver::is_bitcode;
 use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -38,11 +39,32 @@ pub(crate) fn cubin(path: &Path, bytes: &[u8]) -> Result<Cubin, Failure> {
 /// Refuse what is no cubin by its first bytes.
 pub(crate) fn is_elf(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let why = match bytes {
-        [] => "the file is empty",
+        [] => "the file is empty".to_owned(),
         [..] if bytes.starts_with(ELF_MAGIC) => return Ok(()),
-        [..] => "not a cubin: it does not begin as an ELF file",
+        [..] => match language(bytes) {
+            Some(language) => {
+                let file = path.display();
+                format!("{language}, not a cubin; `oriole compile {file} -o k.cubin` makes a cubin of it")
+            }
+            None => "not a cubin: it does not begin as an ELF file".to_owned(),
+        },
     };
     Err(Failure::file(path, why))
+}
+
+/// What a file is in place of a cubin, if it is what `oriole compile` takes.
+fn language(bytes: &[u8]) -> Option<&'static str> {
+    /// A module says what it is behind its first comments.
+    const HEAD: usize = 1 << 16;
+    if is_bitcode(bytes) {
+        return Some("LLVM bitcode");
+    }
+    let mut lines = bytes[..bytes.len().min(HEAD)].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start);
+    lines.find_map(|line| match line {
+        _ if line.starts_with(b".version") => Some("PTX"),
+        _ if line.starts_with(b"target triple") || line.starts_with(b"define ") => Some("LLVM IR"),
+        _ => None,
+    })
 }
 
 /// Make a folder, with those that it is in, where it is not there yet.

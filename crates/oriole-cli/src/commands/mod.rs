@@ -51,6 +51,8 @@ mod shard;
 mod side_by_side;
 mod signals;
 mod simulate;
+mod spellings;
+mod still_running;
 mod targets;
 mod test;
 mod test_args;
@@ -62,6 +64,8 @@ mod unfinished;
 use args::{Cli, Command};
 use clap::{CommandFactory, FromArgMatches};
 pub(crate) use diagnostics::Severity;
+use failure::Failure;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -76,7 +80,10 @@ pub fn main() -> ExitCode {
     if Path::new(&own_name).file_stem().is_some_and(|name| name == PTXAS) {
         return ptxas::run(words);
     }
-    let cli = parsed();
+    let cli = match parsed(std::iter::once(own_name).chain(words)) {
+        Ok(cli) => cli,
+        Err(failure) => return failure.report(),
+    };
     colour::choose(cli.global.color);
     let done = match cli.command {
         Command::Demo(args) => demo::run(&args),
@@ -110,7 +117,10 @@ pub fn main() -> ExitCode {
 }
 
 /// The process's arguments. What clap says of them goes by their `--color`.
-fn parsed() -> Cli {
-    let grammar = Cli::command().color(colour::of_arguments(std::env::args_os()));
-    Cli::from_arg_matches_mut(&mut grammar.get_matches()).unwrap_or_else(|error| error.exit())
+fn parsed(words: impl Iterator<Item = OsString>) -> Result<Cli, Failure> {
+    let words = spellings::translated(words)?;
+    let mut grammar = Cli::command().color(colour::of_arguments(words.iter().cloned()));
+    let matches = grammar.try_get_matches_from_mut(&words);
+    let cli = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+    Ok(cli.unwrap_or_else(|error| spellings::advise(error, &words).exit()))
 }

@@ -9,6 +9,7 @@ use super::images::{self, Taken, Wanted, Wish};
 use super::interpret::Source;
 use super::launch::{Given, Launched, check_types, say_what_runs};
 use super::run_args::{Engine, RunArgs};
+use super::still_running::StillRunning;
 use super::{compile, files, gpu, interpret, memcheck, simulate, timing};
 use crate::console;
 use oriole_codegen::LineTable;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let (args, bytes) = (named.as_ref().unwrap_or(args), taken.bytes);
     let given = Given { arguments, globals: globals(args)? };
     let start = Instant::now();
+    let still_running = StillRunning::watch(args);
     let launched = if args.engine == Engine::Ptx {
         let source = Source::new(args, bytes)?;
         say_what_runs(args);
@@ -50,6 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         say_what_runs(args);
         simulate::run(args, &parsed, &given, &lines)?
     };
+    drop(still_running);
     let seconds = start.elapsed().as_secs_f64();
     conclude(args, launched, &expectations, seconds)
 }

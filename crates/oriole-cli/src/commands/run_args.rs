@@ -63,13 +63,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) image: ImageArgs,
     /// Grid size in blocks: X[,Y[,Z]].
-    #[arg(long, default_value = "1", value_parser = parse_dim3)]
+    #[arg(long, default_value = "1", value_parser = parse_dim3, allow_negative_numbers = true)]
     pub(crate) grid: [u32; 3],
     /// Block size in threads: X[,Y[,Z]]; one thread by default.
-    #[arg(long, value_parser = parse_dim3)]
+    #[arg(long, value_parser = parse_dim3, allow_negative_numbers = true)]
     pub(crate) block: Option<[u32; 3]>,
     /// Cluster size in blocks: X[,Y[,Z]]; no clusters by default.
-    #[arg(long, value_parser = parse_dim3)]
+    #[arg(long, value_parser = parse_dim3, allow_negative_numbers = true)]
     pub(crate) cluster: Option<[u32; 3]>,
     /// Dynamic shared memory in bytes.
     #[arg(long, default_value_t = 0, value_name = "BYTES")]
@@ -173,10 +173,22 @@ fn parse_dim3(text: &str) -> Result<[u32; 3], String> {
         return Err(format!("'{text}' has {} dimensions; at most 3 are possible", parts.len()));
     }
     for (dim, part) in dims.iter_mut().zip(&parts) {
-        *dim = part.trim().parse().map_err(|_| format!("'{part}' is not a number"))?;
-        if *dim == 0 {
-            return Err("a dimension must be at least 1".to_owned());
-        }
+        *dim = dimension(part.trim())?;
     }
     Ok(dims)
+}
+
+/// One dimension of a grid, block or cluster. How large which of them may be the launch says.
+fn dimension(text: &str) -> Result<u32, String> {
+    use std::num::IntErrorKind::{PosOverflow, Zero};
+    match text.parse::<std::num::NonZeroU32>() {
+        Ok(dimension) => Ok(dimension.get()),
+        Err(error) if *error.kind() == PosOverflow => {
+            Err(format!("{text} is too large: a dimension of a grid is at most {}", i32::MAX))
+        }
+        Err(error) if *error.kind() == Zero || text.starts_with('-') => {
+            Err("a dimension must be at least 1".to_owned())
+        }
+        Err(_) => Err(format!("'{text}' is not a number")),
+    }
 }

@@ -68,7 +68,7 @@ fn summary(out: &mut String, report: &TimingReport) -> std::fmt::Result {
     for (reason, cycles) in stalls {
         writeln!(out, "    {:<18}{cycles:>12}  {:5.1}%", reason.name(), percent(*cycles, all))?;
     }
-    Ok(())
+    report.advice.iter().try_for_each(|advice| writeln!(out, "  advice: {advice}"))
 }
 
 fn instructions(out: &mut String, report: &TimingReport) -> std::fmt::Result {
@@ -165,6 +165,7 @@ pub(crate) fn json(report: &TimingReport) -> serde_json::Value {
             "shared_wavefronts": memory.shared_wavefronts,
             "bank_conflicts": memory.bank_conflicts,
         },
+        "advice": report.advice,
         "by_instruction": report.by_instruction.iter().map(instruction).collect::<Vec<_>>(),
     })
 }

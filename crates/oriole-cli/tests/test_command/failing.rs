@@ -15,7 +15,7 @@ fn buffers_that_differ() {
     let said = bench.says("", 1);
     // 2 * 2 + 1 is 5 and not 4; 2 * 3 + 1 is 7 and not 8.75.
     let block = "failed: saxpy [-O3] (m.toml:3)\n  argument 2, f32[3,1]: 2 of 3 elements differ\n    first [1,0]: expected 4.0, got \
-                 5.0\n    max absolute error 1.75 at [2,0]\n    max relative error 0.25 at [1,0]\n1 launch: 0 passed, 1 failed, ";
+                 5.0\n    max absolute error 1.75 at [2,0]: expected 8.75, got 7.0\n    max relative error 0.25 at [1,0]: expected 4.0, got 5.0\n1 launch: 0 passed, 1 failed, ";
     assert!(said.starts_with(block), "{said}");
     let report = bench.json("", 1);
     let problem = &report["launches"][0]["problems"][0];
@@ -23,7 +23,10 @@ fn buffers_that_differ() {
     let difference = &problem["difference"];
     assert_eq!((&difference["differ"], &difference["elements"]), (&2.into(), &3.into()));
     assert_eq!(difference["first"], serde_json::json!({ "index": "[1,0]", "expected": "4.0", "got": "5.0" }));
-    assert_eq!(difference["max_absolute"], serde_json::json!({ "error": 1.75, "index": "[2,0]" }));
+    assert_eq!(
+        difference["max_absolute"],
+        serde_json::json!({ "error": 1.75, "index": "[2,0]", "expected": "8.75", "got": "7.0" })
+    );
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub struct Timing {
     pub occupancy: f64,
     /// Cycles that warps did not issue, by reason, added up over all warps.
     pub stalls: Vec<(&'static str, u64)>,
+    /// What would help, in words, where the cause of lost time is plain.
+    pub advice: Vec<String>,
 }
 
 impl LaunchReport {
@@ -65,6 +67,7 @@ impl Timing {
             instructions: report.instructions,
             occupancy: report.occupancy.theoretical(),
             stalls: report.stalls.iter().map(|(reason, cycles)| (reason.name(), *cycles)).collect(),
+            advice: report.advice.clone(),
         }
     }
 }

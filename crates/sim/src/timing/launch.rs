@@ -7,6 +7,7 @@
 
 use crate::grid::THREAD_NAME;
 use crate::program::Program;
+use crate::timing::advice::Launched;
 use crate::timing::barrier::ClusterBarrier;
 use crate::timing::code::Code;
 use crate::timing::lines::Held;
@@ -56,6 +57,7 @@ pub(crate) fn replay(
     let l1_bytes = chip.l1.cache_bytes(blocks_per_sm.saturating_mul(needs.shared_in_all(program.arch.sm())));
     let code = Code::of(program, chip, &traces);
     let count = (chip.sms as usize).min(traces.len());
+    let launched = Launched { needs, sm: program.arch.sm(), blocks: traces.len() as u64 };
     let cluster = needs.cluster.max(1) as usize;
     let barriers: Vec<ClusterBarrier> = traces.chunks(cluster).map(ClusterBarrier::of).collect();
     let barrier_latency = u64::from(chip.latencies.cluster);
@@ -98,7 +100,7 @@ pub(crate) fn replay(
     let cycles = ends.max(launch.memory.last);
     let traffic = launch.memory.traffic.clone();
     let sms = launch.sms.into_iter().map(Sm::into_counts).collect();
-    Ok(TimingReport::new(program, &code, chip, Outcome { occupancy, sms, traffic, cycles, l1_bytes }))
+    Ok(TimingReport::new(program, &code, chip, &launched, Outcome { occupancy, sms, traffic, cycles, l1_bytes }))
 }
 
 impl Replayed<'_> {

@@ -5,6 +5,7 @@
 //! results cannot depend on the model, and the model is free to run its multiprocessors on several host threads
 //! (`launch`). `docs/timing.md` says what is modelled and what is not.
 
+mod advice;
 mod barrier;
 mod cache;
 mod code;

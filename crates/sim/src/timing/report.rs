@@ -2,6 +2,7 @@
 
 use crate::instruction::INSTRUCTION;
 use crate::program::Program;
+use crate::timing::advice::{Launched, advice};
 use crate::timing::code::Code;
 use crate::timing::memory::Traffic;
 use crate::timing::occupancy::Occupancy;
@@ -49,6 +50,8 @@ pub struct TimingReport {
     pub by_instruction: Vec<InstTiming>,
     /// Memory.
     pub memory: MemoryFigures,
+    /// What would help, in words, where the cause of lost time is plain.
+    pub advice: Vec<String>,
 }
 
 /// What one instruction cost.
@@ -107,7 +110,7 @@ pub struct MemoryFigures {
 
 impl TimingReport {
     /// The report of a launch.
-    pub(super) fn new(program: &Program, code: &Code, chip: &Chip, replayed: Outcome) -> Self {
+    pub(super) fn new(program: &Program, code: &Code, chip: &Chip, launched: &Launched<'_>, replayed: Outcome) -> Self {
         let Outcome { occupancy, sms, traffic, cycles, l1_bytes } = replayed;
         let mut total = InstCounts::default();
         let mut by_instruction = Vec::new();
@@ -120,7 +123,7 @@ impl TimingReport {
             }
         }
         let sum = |of: fn(&SmCounts) -> u64| sms.iter().map(of).sum::<u64>();
-        TimingReport {
+        let mut report = TimingReport {
             chip: chip.name,
             sms: chip.sms,
             active_sms: sms.len() as u32,
@@ -148,7 +151,10 @@ impl TimingReport {
                 shared_wavefronts: total.wavefronts,
                 bank_conflicts: total.conflicts,
             },
-        }
+            advice: Vec::new(),
+        };
+        report.advice = advice(&report, launched);
+        report
     }
 
     /// Time in microseconds at the chip's clock.

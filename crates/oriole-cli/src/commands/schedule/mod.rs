@@ -49,6 +49,7 @@ impl Form {
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let wish = Wish::of_code(&args.input, args.arch.as_deref(), &args.image, &args.entry);
     let (path, cubin) = compile::cubin_of(images::one(&wish, files::read(&args.input)?)?)?;
+    files::is_elf(&path, &cubin)?;
     let timelines = of(&cubin, &args.entry).map_err(|error| Failure::file(&path, error))?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let text = match (args.explain, &args.explain_schedule) {
