@@ -16,7 +16,8 @@
 //! | `<!-- test: file: PATH -->` | the block is that file: the repository's, or if it has none one of the reader's |
 //! | `<!-- test: output of: COMMAND -->` | the block is what that prints |
 //!
-//! `BLESS=1` writes what came into the pages, with those `…` that still stand for something.
+//! Empty lines at the end of an output need not be there. `BLESS=1` writes what came into the pages, with those `…` that still
+//! stand for something, and with `…` for the seconds that something took.
 //!
 //! The crate `trycmd` reads such blocks too, but has no shell: pipes, redirections, quotations over several lines and variables,
 //! which half of the pages have, are not understood by it, and neither do files stay from one block to the next.
@@ -167,7 +168,7 @@ fn fault(name: &str, step: &Step, came: &Came, lines: Option<&mut Vec<String>>) 
         let _ = write!(fault, "{name}:{line}: status {} of: {command}\n{}\n", came.status, came.text);
     }
     let Some(shown) = shown else { return fault };
-    let all: Vec<&str> = came.text.lines().map(str::trim_end).collect();
+    let all: Vec<&str> = came.text.trim_end().lines().map(str::trim_end).collect();
     let Some(difference) = compare::difference(&shown.lines, &all) else { return fault };
     let Some(lines) = lines else {
         let _ = write!(fault, "{name}:{line}: $ {command}\n{}\n", difference.text);
