@@ -34,8 +34,49 @@ use page::{Block, Page, Step};
 use rayon::prelude::*;
 use reader::{Came, Reader};
 
-/// All blocks that are not run: page, first line, and why.
-const NOT_RUN: &[(&str, &str, &str)] = &[];
+/// All blocks that are not run: page, first command (without its comment), and why.
+const NOT_RUN: &[(&str, &str, &str)] = &[
+    ("README.md", "cargo run --locked --release -- demo", "the gate runs it, .ci/run"),
+    ("README.md", "cargo test --locked --workspace", "the gate runs it, .ci/run"),
+    ("README.md", "TRITON_PTXAS_PATH=$PWD/ptxas python my_kernel.py", "it needs Triton, and a kernel of the reader's"),
+    (
+        "docs/add/sass-opcode.md",
+        "ORIOLE_OPCODES=UMEMSETS cargo test -p oriole-isa --test all vectors -- --nocapture",
+        "it builds tests, and needs the shared vectors",
+    ),
+    (
+        "docs/c.md",
+        "tools/install_c.sh /usr/local",
+        "it builds and installs the library; the tests of crates/oriole-c compile and run the program",
+    ),
+    ("docs/getting-started.md", "cargo install --locked --path crates/oriole-cli", "it builds and installs the program"),
+    ("docs/isa/method.md", "python3 -m venv .oracle", "it downloads NVIDIA's tools"),
+    (
+        "docs/isa/method.md",
+        "ORIOLE_OPCODES=ELECT cargo test -p oriole-isa --test all vectors -- --nocapture",
+        "it builds tests, and needs the shared vectors and NVIDIA's tools",
+    ),
+    (
+        "docs/tutorials/ci.md",
+        "pip install ./python pytest",
+        "it builds and installs the Python package, which python/check.sh does",
+    ),
+    (
+        "docs/tutorials/ci.md",
+        "pytest --oriole-arch sm_90 --oriole-strict --oriole-check",
+        "it needs the Python package, which python/check.sh tests",
+    ),
+    (
+        "docs/tutorials/triton.md",
+        "export TRITON_PTXAS_PATH=$PWD/ptxas",
+        "it needs Triton, a GPU and a kernel of the reader's",
+    ),
+    (
+        "docs/tutorials/triton.md",
+        "grep -l oriole triton-cache/*/*.cubin",
+        "it needs what Triton has left in its cache",
+    ),
+];
 
 /// Folders with pages, and pages, of the repository.
 const PLACES: [&str; 8] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples", "tools", "crates", "tests"];
@@ -46,7 +87,7 @@ struct Outcome {
     name: String,
     /// How many blocks were run.
     run: usize,
-    /// The first lines and reasons of those that a mark leaves out.
+    /// The first commands and reasons of those that a mark leaves out.
     not_run: Vec<(String, String)>,
     /// How many were left out for want of a program.
     lacking: usize,
@@ -129,7 +170,7 @@ fn read_page(root: &Path, path: &Path, python: Option<&Path>, is_blessed: bool) 
             Some(other) => outcome.faults += &format!("{name}:{}: `{other}` is not asked for by the test\n", block.line),
         }
         match &block.not_run {
-            Some(why) => outcome.not_run.push((first_line(block), why.clone())),
+            Some(why) => outcome.not_run.push((first_command(block), why.clone())),
             None if is_lacking => outcome.lacking += 1,
             None => blocks.push(block),
         }
@@ -153,10 +194,11 @@ fn read_page(root: &Path, path: &Path, python: Option<&Path>, is_blessed: bool) 
     Some(outcome)
 }
 
-/// The first line that a reader types, or the block's number where there is none.
-fn first_line(block: &Block) -> String {
+/// What a reader types first, without a comment.
+fn first_command(block: &Block) -> String {
     let step = block.steps.iter().find(|step| step.line >= block.line);
-    step.and_then(|step| step.command.lines().next()).unwrap_or_default().to_owned()
+    let line = step.and_then(|step| step.command.lines().next()).unwrap_or_default();
+    line.split(" #").next().unwrap_or_default().trim_end().to_owned()
 }
 
 /// What is wrong with what came of a step; it is put into `lines` of the page, where they are given.
