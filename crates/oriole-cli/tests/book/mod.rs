@@ -63,7 +63,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     (
         "docs/tutorials/ci.md",
-        "pytest --oriole-arch sm_90 --oriole-strict --oriole-check",
+        "pytest examples/pytest --oriole-arch sm_90 --oriole-strict --oriole-check",
         "it needs the Python package, which python/check.sh tests",
     ),
     (
