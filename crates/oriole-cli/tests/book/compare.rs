@@ -68,10 +68,8 @@ fn aligned(shown: &[String], came: &[&str]) -> Vec<Kept> {
         if new < came.len() {
             offer(cost(old, new + 1, if is_rest { ELIDED } else { CHANGED }), 0, 1);
         }
-        if let (Some(line), Some(other)) = (line, came.get(new)) {
-            if !is_rest {
-                offer(cost(old + 1, new + 1, if fits(line, other) { 0 } else { CHANGED }), 1, 1);
-            }
+        if let (Some(line), Some(other), false) = (line, came.get(new), is_rest) {
+            offer(cost(old + 1, new + 1, if fits(line, other) { 0 } else { CHANGED }), 1, 1);
         }
         best
     };

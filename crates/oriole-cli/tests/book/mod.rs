@@ -49,7 +49,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "tools/install_c.sh /usr/local",
         "it builds and installs the library; the tests of crates/oriole-c compile and run the program",
     ),
-    ("docs/getting-started.md", "cargo install --locked --path crates/oriole-cli", "it builds and installs the program"),
+    (
+        "docs/getting-started.md",
+        "cargo install --locked --path crates/oriole-cli",
+        "it builds and installs the program",
+    ),
     ("docs/isa/method.md", "python3 -m venv .oracle", "it downloads NVIDIA's tools"),
     (
         "docs/isa/method.md",
@@ -71,15 +75,12 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "export TRITON_PTXAS_PATH=$PWD/ptxas",
         "it needs Triton, a GPU and a kernel of the reader's",
     ),
-    (
-        "docs/tutorials/triton.md",
-        "grep -l oriole triton-cache/*/*.cubin",
-        "it needs what Triton has left in its cache",
-    ),
+    ("docs/tutorials/triton.md", "grep -l oriole triton-cache/*/*.cubin", "it needs what Triton has left in its cache"),
 ];
 
 /// Folders with pages, and pages, of the repository.
-const PLACES: [&str; 8] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples", "tools", "crates", "tests"];
+const PLACES: [&str; 8] =
+    ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples", "tools", "crates", "tests"];
 
 /// What became of a page.
 #[derive(Default)]
@@ -116,9 +117,9 @@ fn the_book_runs() {
         outcome.not_run.iter().for_each(|(block, why)| println!("    not run: `{block}`: {why}"));
         faults.push_str(&outcome.faults);
     }
-    let not_run = outcomes.iter().flat_map(|outcome| {
-        outcome.not_run.iter().map(|(block, why)| (&*outcome.name, &**block, &**why))
-    });
+    let not_run = outcomes
+        .iter()
+        .flat_map(|outcome| outcome.not_run.iter().map(|(block, why)| (&*outcome.name, &**block, &**why)));
     let not_run: Vec<_> = not_run.collect();
     assert!(faults.is_empty(), "what comes is not what pages show (BLESS=1 writes it into them):\n{faults}");
     assert_eq!(not_run, NOT_RUN, "the blocks that are not run");
@@ -167,7 +168,9 @@ fn read_page(root: &Path, path: &Path, python: Option<&Path>, is_blessed: bool) 
         match block.needs.as_deref() {
             None => {}
             Some("python3") => is_lacking |= python.is_none(),
-            Some(other) => outcome.faults += &format!("{name}:{}: `{other}` is not asked for by the test\n", block.line),
+            Some(other) => {
+                outcome.faults += &format!("{name}:{}: `{other}` is not asked for by the test\n", block.line)
+            }
         }
         match &block.not_run {
             Some(why) => outcome.not_run.push((first_command(block), why.clone())),

@@ -93,11 +93,15 @@ impl Page {
                 continue;
             };
             let indent = &line[..line.len() - plain.len()];
-            let body = at..at + lines[at..].iter().position(|line| line.trim() == "```").ok_or(format!("{number}: no end"))?;
+            let body =
+                at..at + lines[at..].iter().position(|line| line.trim() == "```").ok_or(format!("{number}: no end"))?;
             at = body.end + 1;
             let shown = |place: Range<usize>| Shown {
                 indent: indent.to_owned(),
-                lines: lines[place.clone()].iter().map(|line| line.strip_prefix(indent).unwrap_or(line).to_owned()).collect(),
+                lines: lines[place.clone()]
+                    .iter()
+                    .map(|line| line.strip_prefix(indent).unwrap_or(line).to_owned())
+                    .collect(),
                 place,
             };
             let steps = steps(info.trim(), number, &marks, shown(body), shown, &has)?;
@@ -147,7 +151,8 @@ fn commands(body: &Shown, shown: impl Fn(Range<usize>) -> Shown) -> Result<Vec<S
     let mut at = 0;
     while at < body.lines.len() {
         let line = body.place.start + at + 1;
-        let mut command = body.lines[at].strip_prefix("$ ").ok_or(format!("{line}: no command before this output"))?.to_owned();
+        let mut command =
+            body.lines[at].strip_prefix("$ ").ok_or(format!("{line}: no command before this output"))?.to_owned();
         at += 1;
         while is_open(&command) {
             let next = body.lines.get(at).ok_or(format!("{line}: the command does not end"))?;

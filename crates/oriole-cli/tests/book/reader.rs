@@ -1,5 +1,6 @@
 //! Who reads a page: stands in a clone of the repository, has `oriole` on the path, and types what the page says.
 
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -67,9 +68,13 @@ impl Reader {
         bash.arg(folder.join("script")).current_dir(folder.join("clone")).stdin(Stdio::null());
         bash.env("PATH", format!("{}:{path}", folder.join("bin").display())).env("HOME", folder.join("home"));
         // What a developer has set is not what is tested.
-        for name in ["ORIOLE_CACHE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        let is_set = |name: &OsString| {
+            let name = name.to_string_lossy();
+            name.starts_with("ORIOLE_") || ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "BASH_ENV"].contains(&&*name)
+        };
+        std::env::vars_os().map(|(name, _)| name).filter(is_set).for_each(|name| {
             bash.env_remove(name);
-        }
+        });
         let output = bash.output().expect("bash starts");
         let mut rest = &*String::from_utf8_lossy(&output.stdout);
         let mut all = Vec::new();
