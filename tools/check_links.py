@@ -7,7 +7,7 @@
 * A relative link leads to a file or folder that is there, and its anchor to a heading of it.
 * A link in docs/ stays in docs/: the book (book.toml) has nothing else, so it would lead nowhere there.
 * docs/SUMMARY.md names every page of docs/ once.
-* Words in `code` that look like paths of the repository (`crates/...`, `tools/...`) are there.
+* Words in `code` that look like paths of the repository (`crates/...`, `examples/...`) are there.
 
 Addresses of the web are not asked.
 """
@@ -27,8 +27,9 @@ CODE = re.compile(r"(`+)(.+?)\1")
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 REFERENCE = re.compile(r"^\s{0,3}\[[^\]]+\]:\s+(\S+)")
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
-# `tests/...` and `fuzz/...` may be those of a crate.
-PATH = re.compile(r"(?:crates|docs|python|tools|\.github)/[\w./-]+")
+PATH = re.compile(r"(?:crates|docs|examples|fuzz|python|tests|tools|\.github)/[\w./-]+")
+# Paths that begin so may be those of a crate.
+OF_CRATES = ("examples/", "fuzz/", "tests/")
 # A name of the reader's, such as `crates/NAME`.
 PLACEHOLDER = re.compile(r"\b(?:NAME|FAMILY|PASS|TARGET|sm_XX?)\b")
 
@@ -92,7 +93,8 @@ def fault_of_path(text):
     """The same of a path in code."""
     if not PATH.fullmatch(text) or PLACEHOLDER.search(text):
         return None
-    return None if (ROOT / text).exists() else f"`{text}`: there is no such file"
+    of_crates = ROOT.glob(f"crates/*/{text}") if text.startswith(OF_CRATES) else ()
+    return None if (ROOT / text).exists() or any(of_crates) else f"`{text}`: there is no such file"
 
 
 def faults_of_book(book):

@@ -3,6 +3,7 @@
 mod assembly;
 mod batch;
 mod binaries;
+mod book;
 mod broken_words;
 mod cache;
 mod check;
