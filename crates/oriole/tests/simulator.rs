@@ -187,6 +187,18 @@ fn faults_have_their_places() {
     assert_eq!(out, [3.0; 64], "the slices are as they were");
 }
 
+/// PTX that came from no file has a name in messages all the same.
+#[test]
+fn a_fault_in_text_without_a_name_has_its_place() {
+    let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry t() {\ntrap;\n}\n";
+    let compiled = oriole::Compiler::builder().build().expect("settings").compile_ptx(ptx).expect("it compiles");
+    let simulator = Simulator::new(&compiled.cubin).expect("it loads");
+    let error = simulator.kernel("t").expect("it is there").launch(1, 1).expect_err("it traps");
+    let fault = error.fault().expect("it ran");
+    assert_eq!(fault.source, Some(("<ptx>".to_owned(), 5)));
+    assert!(fault.to_string().contains("<ptx>:5"), "{fault}");
+}
+
 #[test]
 fn two_parameters_may_have_one_buffer() {
     let simulator = Simulator::new(&compiled(AFFINE)).expect("it loads");

@@ -54,13 +54,19 @@ struct Pair {
     got: String,
 }
 
+impl Pair {
+    fn of(array: &ArrayType, element: &str, (at, got, expected): Element) -> Pair {
+        let text = |value| elements::text(element, value);
+        Pair { index: index(array, at), expected: text(expected), got: text(got) }
+    }
+}
+
 /// How far an element is from what was expected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Error {
     error: f64,
-    index: String,
-    expected: String,
-    got: String,
+    #[serde(flatten)]
+    element: Box<Pair>,
 }
 
 /// How `got` differs from `expected`, both arrays of that type; none where all elements are equal.
@@ -83,24 +89,24 @@ pub(crate) fn compare(array: &ArrayType, got: &[u8], expected: &[u8], tolerance:
         absolute.note(error, (at, got, expected));
         relative.note(error / expected.as_f64().abs(), (at, got, expected));
     }
-    let (at, got, expected) = first?;
-    let text = |value| elements::text(element, value);
+    let first = Pair::of(array, element, first?);
     Some(Difference {
         array: array.to_string(),
         elements: count(array),
         differ,
         not_finite,
-        first: Pair { index: index(array, at), expected: text(expected), got: text(got) },
+        first,
         max_absolute: absolute.error(array, element),
         max_relative: relative.error(array, element),
     })
 }
 
-/// The largest error so far, and the element that has it: its place, what it is, what was expected.
+/// The place of an element, what it is, and what was expected.
+type Element = (usize, Number, Number);
+
+/// The largest error so far, and the element that has it.
 #[derive(Default)]
 struct Most(Option<(f64, Element)>);
-
-type Element = (usize, Number, Number);
 
 impl Most {
     fn note(&mut self, error: f64, element: Element) {
@@ -110,14 +116,7 @@ impl Most {
     }
 
     fn error(&self, array: &ArrayType, element: &str) -> Option<Error> {
-        let text = |value| elements::text(element, value);
-        let of = |(error, (at, got, expected))| Error {
-            error,
-            index: index(array, at),
-            expected: text(expected),
-            got: text(got),
-        };
-        self.0.map(of)
+        self.0.map(|(error, at)| Error { error, element: Box::new(Pair::of(array, element, at)) })
     }
 }
 
@@ -168,7 +167,8 @@ impl fmt::Display for Difference {
         }
         write!(f, "\n  first {}: expected {}, got {}", first.index, first.expected, first.got)?;
         for (name, error) in [("absolute", &self.max_absolute), ("relative", &self.max_relative)] {
-            if let Some(Error { error, index, expected, got }) = error {
+            if let Some(Error { error, element }) = error {
+                let Pair { index, expected, got } = &**element;
                 write!(f, "\n  max {name} error {error:?} at {index}: expected {expected}, got {got}")?;
             }
         }

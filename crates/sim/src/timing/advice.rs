@@ -100,7 +100,7 @@ fn occupancy(occupancy: &Occupancy, launched: &Launched<'_>, sms: u32) -> Option
 }
 
 /// The worst instructions for a cause: those for which `badness` is above zero.
-fn worst<'r>(report: &'r TimingReport, badness: impl Fn(&InstTiming) -> u64) -> Vec<&'r InstTiming> {
+fn worst(report: &TimingReport, badness: impl Fn(&InstTiming) -> u64) -> Vec<&InstTiming> {
     let mut found: Vec<(u64, &InstTiming)> =
         report.by_instruction.iter().map(|inst| (badness(inst), inst)).filter(|(badness, _)| *badness > 0).collect();
     found.sort_by_key(|(badness, inst)| (std::cmp::Reverse(*badness), inst.address));
