@@ -4,15 +4,14 @@ use super::Becomes::{Nothing, Option, Otherwise, Value, Words};
 use super::{Commands, Spelling};
 
 /// What makes code.
-const COMPILERS: Commands = &["compile", "run", "bisect", "tune", "nvptx"];
+const COMPILERS: Commands = &["compile", "bisect", "nvptx"];
 
 /// What writes a cubin.
 const COMPILE: Commands = &["compile"];
 
 /// What takes a target.
-const OF_TARGET: Commands = &[
-    "compile", "run", "bisect", "tune", "nvptx", "disasm", "asm", "check", "schedule", "test", "fatbin", "demo", "fuzz",
-];
+const OF_TARGET: Commands =
+    &["compile", "run", "bisect", "tune", "nvptx", "disasm", "asm", "check", "schedule", "fatbin", "demo", "fuzz"];
 
 const DISASM: Commands = &["disasm"];
 
@@ -29,8 +28,12 @@ pub(super) const SPELLINGS: &[Spelling] = &[
         names: &["--opt-level", "-opt-level", "--optimize", "--dopt"],
         becomes: Value("-O"),
     },
-    Spelling { commands: COMPILERS, names: &["--output-file", "-output-file"], becomes: Value("--output") },
-    Spelling { commands: &["compile", "bisect", "tune"], names: &["-maxrregcount"], becomes: Value("--maxrregcount") },
+    Spelling {
+        commands: &["compile", "nvptx", "tune"],
+        names: &["--output-file", "-output-file"],
+        becomes: Value("--output"),
+    },
+    Spelling { commands: &["compile", "bisect"], names: &["-maxrregcount"], becomes: Value("--maxrregcount") },
     Spelling { commands: COMPILE, names: &["-e", "-entry"], becomes: Value("--entry") },
     Spelling { commands: COMPILE, names: &["-lineinfo", "-generate-line-info"], becomes: Option(&["--lineinfo"]) },
     Spelling { commands: COMPILE, names: &["-G", "--device-debug", "-device-debug"], becomes: Option(&["-g"]) },
