@@ -10,7 +10,7 @@ trap 'rm -rf "$folder"' EXIT
 
 "${PYTHON:-python3}" -m venv "$folder/venv"
 pip="$folder/venv/bin/python -m pip --quiet --disable-pip-version-check"
-if ! $pip download --no-deps --dest "$folder" 'maturin>=1.7,<2' >"$folder/log" 2>&1; then
+if ! $pip download --no-deps --dest "$folder" 'maturin>=1.9.4,<2' >"$folder/log" 2>&1; then
     echo "skipped: the package index is out of reach ($(tail -n 1 "$folder/log"))"
     exit 0
 fi
@@ -19,5 +19,5 @@ $pip install . pytest numpy
 $pip install pytest-xdist 'dask[distributed]' || echo "skipped: xdist and Dask are not to be had"
 "$folder/venv/bin/python" -m pytest -q -p no:cacheprovider
 if $pip install mypy; then
-    "$folder/venv/bin/python" -m mypy --strict -p oriole
+    "$folder/venv/bin/python" -m mypy --strict -p oriole_gpu
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How long jobs take with 1, 2 and 4 workers (docs/machines.md): shards of `oriole test`, `fuzz` and `tune` as processes side by
-side, `oriole.compile_many` by Dask, pytest by xdist, and sccache with build servers. Each worker has one thread. What the parts say
+side, `oriole_gpu.compile_many` by Dask, pytest by xdist, and sccache with build servers. Each worker has one thread. What the parts say
 together has to be what the first run says.
 
     tools/time_workers.py --oriole target/release/oriole [--rounds 3] [--sccache ~/.cargo/bin]
@@ -101,7 +101,7 @@ class Shards:
 
 
 class Dask:
-    name = "`oriole.compile_many`, Dask"
+    name = "`oriole_gpu.compile_many`, Dask"
 
     def __init__(self, sources):
         self.sources = sources
@@ -111,18 +111,18 @@ class Dask:
 
         cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
         client = Client(cluster)
-        import oriole
+        import oriole_gpu
 
         # So that each worker has loaded the package.
-        client.run(oriole.compile, self.sources[0])
+        client.run(oriole_gpu.compile, self.sources[0])
         return client, cluster
 
     def run(self, _workers, _folder, prepared):
-        import oriole
+        import oriole_gpu
 
         used = lambda: prepared[0].run(time.process_time)
         before = used()
-        made = oriole.compile_many(self.sources, executor=prepared[0].get_executor())
+        made = oriole_gpu.compile_many(self.sources, executor=prepared[0].get_executor())
         busiest = max(seconds - before[worker] for worker, seconds in used().items())
         return busiest, [one.cubin for one in made]
 
@@ -245,7 +245,7 @@ def jobs(options):
     yield Shards("`oriole tune`, 8 searches of 60", tune, "--report", launch)
     has = importlib.util.find_spec
     for module, job in (("distributed", lambda: Dask(sources)), ("xdist", Xdist)):
-        if has(module) and has("oriole"):
+        if has(module) and has("oriole_gpu"):
             yield job()
         else:
             print(f"left out: {module} or Oriole's package is not installed", file=sys.stderr)

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyList};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The arguments of `oriole.compile`, by their names.
+/// The arguments of `oriole_gpu.compile`, by their names.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Settings {

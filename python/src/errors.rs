@@ -1,13 +1,13 @@
-//! Errors of the library as the exceptions that `oriole._errors` defines.
+//! Errors of the library as the exceptions that `oriole_gpu._errors` defines.
 
 use oriole::{CompileError, Diagnostic, Fault, FaultKind, Finding, LaunchError, MemoryAccess, Span};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-/// An exception of that class of `oriole._errors`; if it cannot be made, why.
+/// An exception of that class of `oriole_gpu._errors`; if it cannot be made, why.
 fn exception(py: Python<'_>, class: &str, arguments: Bound<'_, PyTuple>) -> PyErr {
-    let made = py.import("oriole._errors").and_then(|module| module.getattr(class)?.call1(arguments));
+    let made = py.import("oriole_gpu._errors").and_then(|module| module.getattr(class)?.call1(arguments));
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn compile_error(py: Python<'_>, error: &CompileError) -> PyErr {
     raised(py, "CompileError", text, diagnostics.map(Bound::into_any))
 }
 
-/// Dictionaries with the fields of `oriole.Diagnostic`.
+/// Dictionaries with the fields of `oriole_gpu.Diagnostic`.
 pub(crate) fn diagnostics<'py>(py: Python<'py>, list: &[Diagnostic]) -> PyResult<Bound<'py, PyList>> {
     let out = PyList::empty(py);
     for diagnostic in list {
@@ -120,7 +120,7 @@ fn kind_name(kind: FaultKind) -> &'static str {
     }
 }
 
-/// Dictionaries with the fields of `oriole.Finding`.
+/// Dictionaries with the fields of `oriole_gpu.Finding`.
 pub(crate) fn findings<'py>(py: Python<'py>, list: &[Finding]) -> PyResult<Bound<'py, PyList>> {
     let out = PyList::empty(py);
     for finding in list {

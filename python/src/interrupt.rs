@@ -18,7 +18,7 @@ const STACK_BYTES: usize = 8 << 20;
 /// be had, this one does both.
 ///
 /// # Errors
-/// What a signal handler raised, such as `KeyboardInterrupt`, or `oriole._threads.check`: `work` has ended by then, through
+/// What a signal handler raised, such as `KeyboardInterrupt`, or `oriole_gpu._threads.check`: `work` has ended by then, through
 /// `token`. Or `work` panicked.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
@@ -91,5 +91,5 @@ fn alone<T: Send>(py: Python<'_>, token: &CancelToken, work: Option<impl FnOnce(
 /// Signals come to the main thread; the others are told by Python's half of the package.
 fn look_around(py: Python<'_>) -> PyResult<()> {
     py.check_signals()?;
-    py.import("oriole._threads")?.call_method0("check").map(drop)
+    py.import("oriole_gpu._threads")?.call_method0("check").map(drop)
 }

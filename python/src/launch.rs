@@ -12,7 +12,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 use std::num::NonZeroUsize;
 
-/// How a kernel is launched, by the names of `oriole.launch`.
+/// How a kernel is launched, by the names of `oriole_gpu.launch`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Settings {

@@ -1,6 +1,6 @@
-//! The compiled half of the Python package `oriole`: [`oriole`]'s compiler and simulator with Python's types.
+//! The compiled half of the Python package `oriole_gpu`: [`oriole`]'s compiler and simulator with Python's types.
 //!
-//! What users see is in `python/oriole`: it turns arguments into bytes and dictionaries into classes. Nothing here is
+//! What users see is in `python/oriole_gpu`: it turns arguments into bytes and dictionaries into classes. Nothing here is
 //! called by them.
 
 mod compile;
@@ -15,7 +15,7 @@ mod signals;
 
 use pyo3::prelude::*;
 
-/// The extension module `oriole._oriole`.
+/// The extension module `oriole_gpu._oriole`.
 #[pymodule]
 mod _oriole {
     #[pymodule_export]

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 type Known = (String, Vec<Option<String>>, Vec<(u64, u32)>);
 
 /// A cubin, with what its compilation knows besides: types of parameters, lines of the PTX.
-#[pyclass(frozen, module = "oriole._oriole")]
+#[pyclass(frozen, module = "oriole_gpu._oriole")]
 pub(crate) struct Module {
     pub(crate) cubin: Cubin,
 }

@@ -1,4 +1,4 @@
-//! Panics as `oriole.InternalError`.
+//! Panics as `oriole_gpu.InternalError`.
 
 use crate::errors::internal_error;
 use pyo3::prelude::*;

@@ -3,10 +3,10 @@
 import pytest
 from kernels import SAXPY
 
-import oriole
+import oriole_gpu
 
 
 @pytest.fixture(scope="session")
-def saxpy() -> oriole.Compiled:
+def saxpy() -> oriole_gpu.Compiled:
     """The kernel that most tests launch."""
-    return oriole.compile(SAXPY, file_name="saxpy.ptx")
+    return oriole_gpu.compile(SAXPY, file_name="saxpy.ptx")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from kernels import HEADER, SAXPY, TWICE_LLVM, reduction
 
-import oriole
+import oriole_gpu
 
 
-def test_a_module_has_its_kernels_and_their_needs(saxpy: oriole.Compiled) -> None:
+def test_a_module_has_its_kernels_and_their_needs(saxpy: oriole_gpu.Compiled) -> None:
     assert saxpy.target == "sm_90"
     assert saxpy.cubin[:4] == b"\x7fELF"
     (kernel,) = saxpy.kernels
@@ -20,12 +20,12 @@ def test_a_module_has_its_kernels_and_their_needs(saxpy: oriole.Compiled) -> Non
     assert (kernel.spill_stores, kernel.spill_loads, kernel.shared_bytes) == (0, 0, 0)
     places = [(parameter.offset, parameter.size, parameter.type) for parameter in kernel.parameters]
     assert places == [(0, 4, "f32"), (8, 8, "u64"), (16, 8, "u64"), (24, 4, "u32")]
-    assert oriole.compile(reduction()).kernel("reduce").shared_bytes >= 1024
+    assert oriole_gpu.compile(reduction()).kernel("reduce").shared_bytes >= 1024
     with pytest.raises(ValueError, match="no kernel 'other'; the module has: saxpy"):
         saxpy.kernel("other")
 
 
-def test_the_log_reads_like_that_of_ptxas(saxpy: oriole.Compiled) -> None:
+def test_the_log_reads_like_that_of_ptxas(saxpy: oriole_gpu.Compiled) -> None:
     lines = saxpy.log.splitlines()
     assert lines[0] == "ptxas info    : 0 bytes gmem"
     assert lines[1] == "ptxas info    : Compiling entry function 'saxpy' for 'sm_90'"
@@ -33,10 +33,10 @@ def test_the_log_reads_like_that_of_ptxas(saxpy: oriole.Compiled) -> None:
     assert lines[4].startswith(f"ptxas info    : Used {saxpy.kernels[0].registers} registers, used 0 barriers")
 
 
-def test_code_is_shown_as_text_and_for_notebooks(saxpy: oriole.Compiled) -> None:
+def test_code_is_shown_as_text_and_for_notebooks(saxpy: oriole_gpu.Compiled) -> None:
     sass = saxpy.sass()
     assert "FFMA" in sass and "STG.E" in sass
-    assert saxpy.sass("saxpy") == sass == oriole.disassemble(saxpy.cubin) == oriole.disassemble(saxpy)
+    assert saxpy.sass("saxpy") == sass == oriole_gpu.disassemble(saxpy.cubin) == oriole_gpu.disassemble(saxpy)
     page = saxpy._repr_html_()
     assert page.count("<table") == 2 and "saxpy" in page
     store = SAXPY.splitlines().index("    st.global.f32 [%y], %w;") + 1
@@ -45,8 +45,8 @@ def test_code_is_shown_as_text_and_for_notebooks(saxpy: oriole.Compiled) -> None
     assert page.count("<tr>") == 2 + 1 + sum(line.strip() != "" for line in sass.strip().splitlines()[1:])
 
 
-def test_live_registers_are_counted_on_request(saxpy: oriole.Compiled) -> None:
-    counted = oriole.compile(SAXPY, file_name="saxpy.ptx", live=True)
+def test_live_registers_are_counted_on_request(saxpy: oriole_gpu.Compiled) -> None:
+    counted = oriole_gpu.compile(SAXPY, file_name="saxpy.ptx", live=True)
     assert counted.cubin == saxpy.cubin and saxpy.kernels[0].live == ()
     (kernel,) = counted.kernels
     peak = max(at.registers for at in kernel.live)
@@ -64,12 +64,12 @@ def test_live_registers_are_counted_on_request(saxpy: oriole.Compiled) -> None:
 
 
 def test_what_names_hold_is_no_markup() -> None:
-    page = oriole.compile(HEADER + ".visible .entry k() { ret; }", file_name="<b>")._repr_html_()
+    page = oriole_gpu.compile(HEADER + ".visible .entry k() { ret; }", file_name="<b>")._repr_html_()
     assert "<b>" not in page
-    assert oriole.compile(HEADER)._repr_html_().count("<table") == 1
+    assert oriole_gpu.compile(HEADER)._repr_html_().count("<table") == 1
 
 
-def test_cubins_are_saved(saxpy: oriole.Compiled, tmp_path) -> None:
+def test_cubins_are_saved(saxpy: oriole_gpu.Compiled, tmp_path) -> None:
     path = tmp_path / "saxpy.cubin"
     saxpy.save(path)
     assert path.read_bytes() == saxpy.cubin
@@ -79,25 +79,25 @@ def test_cubins_are_saved(saxpy: oriole.Compiled, tmp_path) -> None:
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"])
 def test_targets(arch: str) -> None:
-    assert oriole.compile(SAXPY, arch=arch).target == arch
+    assert oriole_gpu.compile(SAXPY, arch=arch).target == arch
 
 
 def test_settings_have_effect() -> None:
-    default = oriole.compile(SAXPY)
-    assert oriole.compile(SAXPY).cubin == default.cubin == oriole.compile(SAXPY.encode() + b"\0").cubin
-    assert oriole.compile(SAXPY, None).target == "sm_80"
-    assert oriole.compile(SAXPY, opt_level=0).cubin != default.cubin
-    assert b".debug_line" in oriole.compile(SAXPY, lineinfo=True).cubin
-    assert b".debug_info" in oriole.compile(SAXPY, debug=True).cubin
+    default = oriole_gpu.compile(SAXPY)
+    assert oriole_gpu.compile(SAXPY).cubin == default.cubin == oriole_gpu.compile(SAXPY.encode() + b"\0").cubin
+    assert oriole_gpu.compile(SAXPY, None).target == "sm_80"
+    assert oriole_gpu.compile(SAXPY, opt_level=0).cubin != default.cubin
+    assert b".debug_line" in oriole_gpu.compile(SAXPY, lineinfo=True).cubin
+    assert b".debug_info" in oriole_gpu.compile(SAXPY, debug=True).cubin
     two = SAXPY + SAXPY[len(HEADER) :].replace("saxpy", "other")
-    assert [kernel.name for kernel in oriole.compile(two).kernels] == ["saxpy", "other"]
-    assert [kernel.name for kernel in oriole.compile(two, entries=["other"]).kernels] == ["other"]
+    assert [kernel.name for kernel in oriole_gpu.compile(two).kernels] == ["saxpy", "other"]
+    assert [kernel.name for kernel in oriole_gpu.compile(two, entries=["other"]).kernels] == ["other"]
 
 
 def test_products_and_sums_stay_apart_without_fmad() -> None:
     separate = SAXPY.replace("fma.rn.f32 %w, %a, %v, %w;", "mul.f32 %v, %a, %v; add.f32 %w, %v, %w;")
-    assert "FFMA" in oriole.compile(separate).sass()
-    apart = oriole.compile(separate, fmad=False).sass()
+    assert "FFMA" in oriole_gpu.compile(separate).sass()
+    apart = oriole_gpu.compile(separate, fmad=False).sass()
     assert "FFMA" not in apart and "FMUL" in apart and "FADD" in apart
 
 
@@ -116,7 +116,7 @@ def test_products_and_sums_stay_apart_without_fmad() -> None:
 )
 def test_settings_that_make_no_sense(settings, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        oriole.compile(SAXPY, **settings)
+        oriole_gpu.compile(SAXPY, **settings)
 
 
 @pytest.mark.parametrize(
@@ -140,41 +140,41 @@ def test_settings_that_make_no_sense(settings, said: str) -> None:
 )
 def test_settings_are_named_with_what_they_take(settings, kind: type, said: str) -> None:
     with pytest.raises(kind, match=said):
-        oriole.compile(SAXPY, **settings)
+        oriole_gpu.compile(SAXPY, **settings)
 
 
 def test_sources_of_wrong_types() -> None:
     with pytest.raises(TypeError, match="source"):
-        oriole.compile(7)  # type: ignore[arg-type]
+        oriole_gpu.compile(7)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_modules_go_from_process_to_process(protocol: int) -> None:
-    compiled = oriole.compile(SAXPY, file_name="saxpy.ptx", live=True)
+    compiled = oriole_gpu.compile(SAXPY, file_name="saxpy.ptx", live=True)
     for again in (pickle.loads(pickle.dumps(compiled, protocol)), copy.copy(compiled), copy.deepcopy(compiled)):
         assert again.cubin == compiled.cubin and again.log == compiled.log and again.kernels == compiled.kernels
         assert again._repr_html_() == compiled._repr_html_()
         x = np.zeros(4, np.float32)
         # Types of parameters and lines of the PTX come along.
         with pytest.raises(TypeError, match=r"argument 3 of saxpy .*\.u32"):
-            oriole.launch(again, "saxpy", 1, 4, 1.0, x, x, 4.0)
-        with pytest.raises(oriole.KernelFault) as caught:
-            oriole.launch(again, "saxpy", 1, 8, 1.0, x, x, 8)
+            oriole_gpu.launch(again, "saxpy", 1, 4, 1.0, x, x, 4.0)
+        with pytest.raises(oriole_gpu.KernelFault) as caught:
+            oriole_gpu.launch(again, "saxpy", 1, 8, 1.0, x, x, 8)
         line = SAXPY.splitlines().index("    ld.global.f32 %v, [%x]; ld.global.f32 %w, [%y];") + 1
         assert (caught.value.file, caught.value.line) == ("saxpy.ptx", line)
 
 
-def test_kernels_and_reports_go_from_process_to_process(saxpy: oriole.Compiled) -> None:
+def test_kernels_and_reports_go_from_process_to_process(saxpy: oriole_gpu.Compiled) -> None:
     x = np.ones(4, np.float32)
-    launcher = pickle.loads(pickle.dumps(oriole.kernel(SAXPY, strict=True)))
+    launcher = pickle.loads(pickle.dumps(oriole_gpu.kernel(SAXPY, strict=True)))
     report = launcher[1, 4](1.0, x, x, 4, timing=True)
     assert (x == 2).all() and launcher.settings == {"strict": True}
     assert pickle.loads(pickle.dumps(report)) == report
 
 
 def test_errors_have_their_places() -> None:
-    with pytest.raises(oriole.CompileError) as caught:
-        oriole.compile(SAXPY.replace("st.global.f32", "st.global.f64"), file_name="wrong.ptx")
+    with pytest.raises(oriole_gpu.CompileError) as caught:
+        oriole_gpu.compile(SAXPY.replace("st.global.f32", "st.global.f64"), file_name="wrong.ptx")
     (diagnostic,) = caught.value.diagnostics
     line = SAXPY.splitlines().index("    st.global.f32 [%y], %w;") + 1
     assert (diagnostic.severity, diagnostic.line) == ("error", line)
@@ -185,30 +185,30 @@ def test_errors_have_their_places() -> None:
 
 
 def test_every_error_is_told() -> None:
-    with pytest.raises(oriole.CompileError) as caught:
-        oriole.compile(HEADER + ".visible .entry k() {\n    mov.u32 %a, 1;\n    mov.u32 %b, 1;\n    ret;\n}\n")
+    with pytest.raises(oriole_gpu.CompileError) as caught:
+        oriole_gpu.compile(HEADER + ".visible .entry k() {\n    mov.u32 %a, 1;\n    mov.u32 %b, 1;\n    ret;\n}\n")
     assert [diagnostic.line for diagnostic in caught.value.diagnostics] == [5, 6]
 
 
 def test_errors_that_no_place_is_to_blame_for() -> None:
-    with pytest.raises(oriole.CompileError, match="no kernel 'other'; the module has: saxpy") as caught:
-        oriole.compile(SAXPY, entries=["other"])
+    with pytest.raises(oriole_gpu.CompileError, match="no kernel 'other'; the module has: saxpy") as caught:
+        oriole_gpu.compile(SAXPY, entries=["other"])
     assert caught.value.diagnostics == ()
-    with pytest.raises(oriole.CompileError):
-        oriole.compile("")
+    with pytest.raises(oriole_gpu.CompileError):
+        oriole_gpu.compile("")
 
 
 def test_llvm_ir_is_recognised() -> None:
-    compiled = oriole.compile(TWICE_LLVM)
+    compiled = oriole_gpu.compile(TWICE_LLVM)
     assert compiled.kernels[0].name == "twice"
-    assert compiled.cubin == oriole.compile(TWICE_LLVM.encode(), language="llvm").cubin
-    assert oriole.compile("// PTX; no module\n" + SAXPY).kernels[0].name == "saxpy"
-    with pytest.raises(oriole.CompileError) as caught:
-        oriole.compile(TWICE_LLVM.replace("mul i32", "mull i32"))
+    assert compiled.cubin == oriole_gpu.compile(TWICE_LLVM.encode(), language="llvm").cubin
+    assert oriole_gpu.compile("// PTX; no module\n" + SAXPY).kernels[0].name == "saxpy"
+    with pytest.raises(oriole_gpu.CompileError) as caught:
+        oriole_gpu.compile(TWICE_LLVM.replace("mul i32", "mull i32"))
     assert caught.value.diagnostics[0].line == 8
 
 
 def test_what_is_no_cubin_is_refused() -> None:
-    for call in (oriole.disassemble, lambda cubin: oriole.launch(cubin, "k", 1, 1)):
+    for call in (oriole_gpu.disassemble, lambda cubin: oriole_gpu.launch(cubin, "k", 1, 1)):
         with pytest.raises(ValueError):
             call(b"no cubin")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from kernels import SAXPY
 
-import oriole
+import oriole_gpu
 
 SOURCE = """
 #ifdef __clang__
@@ -33,7 +33,7 @@ def stand_in(folder: Path, script: str) -> str:
 def test_a_kernel_of_cuda(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text(SOURCE)
     x = np.arange(32, dtype=np.float32)
-    oriole.kernel(tmp_path / "k.cu", "scale", "sm_80", strict=True)[1, 32](x, 3.0)
+    oriole_gpu.kernel(tmp_path / "k.cu", "scale", "sm_80", strict=True)[1, 32](x, 3.0)
     assert np.array_equal(x, 3 * np.arange(32, dtype=np.float32))
 
 
@@ -42,7 +42,7 @@ def test_what_the_compiler_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "saxpy.ptx").write_text(SAXPY)
     script = f'echo "$@" > {tmp_path}/words\nwhile [ "$1" != -o ]; do shift; done\ncp {tmp_path}/saxpy.ptx "$2"'
     monkeypatch.setenv("ORIOLE_CUDA_COMPILER", stand_in(tmp_path, script))
-    kernel = oriole.kernel(tmp_path / "k.cu", arch="sm_90a")
+    kernel = oriole_gpu.kernel(tmp_path / "k.cu", arch="sm_90a")
     assert kernel.entry == "saxpy"
     words = (tmp_path / "words").read_text().split()
     assert words[:2] == ["--ptx", "-arch=compute_90a"] and str(tmp_path / "k.cu") in words
@@ -51,11 +51,11 @@ def test_what_the_compiler_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_goes_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "k.cu"
     with pytest.raises(FileNotFoundError, match="k.cu: there is no such file"):
-        oriole.kernel(source)
+        oriole_gpu.kernel(source)
     source.write_text("no C++")
     monkeypatch.setenv("ORIOLE_CUDA_COMPILER", stand_in(tmp_path, "echo k.cu: wrong; exit 1"))
-    with pytest.raises(oriole.CompileError, match="nvcc: k.cu: wrong"):
-        oriole.kernel(source)
+    with pytest.raises(oriole_gpu.CompileError, match="nvcc: k.cu: wrong"):
+        oriole_gpu.kernel(source)
     monkeypatch.setenv("ORIOLE_CUDA_COMPILER", str(tmp_path / "nowhere"))
     with pytest.raises(FileNotFoundError, match="nvcc or clang"):
-        oriole.kernel(source)
+        oriole_gpu.kernel(source)

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from kernels import ENDLESS, HEADER, SAXPY, reduction
 
-import oriole
+import oriole_gpu
 
 STORE_LINE = SAXPY.splitlines().index("    st.global.f32 [%y], %w;") + 1
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_a_fault_has_its_place(saxpy: oriole.Compiled, check: bool) -> None:
+def test_a_fault_has_its_place(saxpy: oriole_gpu.Compiled, check: bool) -> None:
     wild = SAXPY.replace("st.global.f32 [%y], %w;", "add.u64 %y, %y, 64; st.global.f32 [%y], %w;")
-    compiled = oriole.compile(wild, file_name="wild.ptx")
+    compiled = oriole_gpu.compile(wild, file_name="wild.ptx")
     x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
-    with pytest.raises(oriole.KernelFault) as caught:
-        oriole.launch(compiled, "saxpy", 2, 32, 1.0, x, y, 64, check=check)
+    with pytest.raises(oriole_gpu.KernelFault) as caught:
+        oriole_gpu.launch(compiled, "saxpy", 2, 32, 1.0, x, y, 64, check=check)
     fault = caught.value
     assert (fault.kind, fault.kernel) == ("illegal-address", "saxpy")
     # The store goes 16 elements too far: thread 16 of the second block is the first that leaves the array.
@@ -42,19 +42,19 @@ def test_a_fault_of_a_cubin_has_the_line_of_its_table() -> None:
     )
     x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
     for lineinfo, place in ((True, ("/src/wild.cu", 77)), (False, (None, None))):
-        cubin = oriole.compile(located, lineinfo=lineinfo).cubin
-        with pytest.raises(oriole.KernelFault) as caught:
-            oriole.launch(cubin, "saxpy", 2, 32, 1.0, x, y, 64)
+        cubin = oriole_gpu.compile(located, lineinfo=lineinfo).cubin
+        with pytest.raises(oriole_gpu.KernelFault) as caught:
+            oriole_gpu.launch(cubin, "saxpy", 2, 32, 1.0, x, y, 64)
         assert (caught.value.file, caught.value.line) == place
 
 
 def test_a_race_is_found() -> None:
-    compiled = oriole.compile(reduction(""))
+    compiled = oriole_gpu.compile(reduction(""))
     data, sums = np.ones(256, np.uint32), np.zeros(1, np.uint32)
-    oriole.launch(compiled, "reduce", 1, 256, data, sums)
+    oriole_gpu.launch(compiled, "reduce", 1, 256, data, sums)
     sums[:] = 0
-    with pytest.raises(oriole.CheckError, match="race") as caught:
-        oriole.launch(compiled, "reduce", 1, 256, data, sums, check=True)
+    with pytest.raises(oriole_gpu.CheckError, match="race") as caught:
+        oriole_gpu.launch(compiled, "reduce", 1, 256, data, sums, check=True)
     error = caught.value
     assert error.kind == "race" and error.kernel == "reduce" and error.instruction and error.line
     (first, *_) = error.findings
@@ -65,11 +65,11 @@ def test_a_race_is_found() -> None:
 def test_errors_go_from_process_to_process() -> None:
     data = np.ones(256, np.uint32)
     calls = [
-        lambda: oriole.compile(SAXPY.replace("st.global", "st.globe")),
-        lambda: oriole.launch(oriole.compile(ENDLESS), "endless", 1, 1, timeout=0.01),
-        lambda: oriole.launch(oriole.compile(reduction("")), "reduce", 1, 256, data, data[:1].copy(), check=True),
+        lambda: oriole_gpu.compile(SAXPY.replace("st.global", "st.globe")),
+        lambda: oriole_gpu.launch(oriole_gpu.compile(ENDLESS), "endless", 1, 1, timeout=0.01),
+        lambda: oriole_gpu.launch(oriole_gpu.compile(reduction("")), "reduce", 1, 256, data, data[:1].copy(), check=True),
     ]
-    for call, kind in zip(calls, (oriole.CompileError, oriole.LaunchTimeout, oriole.CheckError)):
+    for call, kind in zip(calls, (oriole_gpu.CompileError, oriole_gpu.LaunchTimeout, oriole_gpu.CheckError)):
         with pytest.raises(kind) as caught:
             call()
         again = pickle.loads(pickle.dumps(caught.value))
@@ -78,17 +78,17 @@ def test_errors_go_from_process_to_process() -> None:
 
 
 def test_strict_simulation_finds_what_luck_hides() -> None:
-    compiled = oriole.compile(SAXPY)
+    compiled = oriole_gpu.compile(SAXPY)
     x, y = np.ones(4, np.float32), np.ones(4, np.float32)
-    oriole.launch(compiled, "saxpy", 1, 4, 1.0, x, y, 4, strict=True)
+    oriole_gpu.launch(compiled, "saxpy", 1, 4, 1.0, x, y, 4, strict=True)
     # A cubin that waits for no load.
     cubin = without_waits(compiled)
-    with pytest.raises(oriole.KernelFault) as caught:
-        oriole.launch(cubin, "saxpy", 1, 4, 1.0, x, y, 4, strict=True)
+    with pytest.raises(oriole_gpu.KernelFault) as caught:
+        oriole_gpu.launch(cubin, "saxpy", 1, 4, 1.0, x, y, 4, strict=True)
     assert caught.value.kind == "hazard"
 
 
-def without_waits(compiled: oriole.Compiled) -> bytes:
+def without_waits(compiled: oriole_gpu.Compiled) -> bytes:
     """The cubin with the wait masks of the first kernel's instructions cleared: bits 116 to 121 of the 16 bytes of each."""
     cubin = bytearray(compiled.cubin)
     start = text_offset(cubin, f".text.{compiled.kernels[0].name}")
@@ -113,22 +113,22 @@ def text_offset(elf: bytes, section: str) -> int:
 
 def test_a_timeout_ends_a_launch() -> None:
     start = time.monotonic()
-    with pytest.raises(oriole.LaunchTimeout) as caught:
-        oriole.launch(oriole.compile(ENDLESS), "endless", 1, 32, timeout=0.2)
+    with pytest.raises(oriole_gpu.LaunchTimeout) as caught:
+        oriole_gpu.launch(oriole_gpu.compile(ENDLESS), "endless", 1, 32, timeout=0.2)
     assert 0.2 <= time.monotonic() - start < 20
-    assert caught.value.kind == "time-limit" and isinstance(caught.value, oriole.KernelFault)
+    assert caught.value.kind == "time-limit" and isinstance(caught.value, oriole_gpu.KernelFault)
     with pytest.raises(ValueError, match="timeout"):
-        oriole.launch(oriole.compile(ENDLESS), "endless", 1, 32, timeout=float("nan"))
+        oriole_gpu.launch(oriole_gpu.compile(ENDLESS), "endless", 1, 32, timeout=float("nan"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 def test_ctrl_c_ends_a_launch() -> None:
     program = f"""
-import oriole
-compiled = oriole.compile({ENDLESS!r})
+import oriole_gpu
+compiled = oriole_gpu.compile({ENDLESS!r})
 print("running", flush=True)
 try:
-    oriole.launch(compiled, "endless", 1, 32)
+    oriole_gpu.launch(compiled, "endless", 1, 32)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -145,14 +145,14 @@ except KeyboardInterrupt:
 
 def test_faults_of_oriole_itself_are_exceptions() -> None:
     program = """
-import oriole, oriole._oriole as compiled_half, pickle
+import oriole_gpu, oriole_gpu._oriole as compiled_half, pickle
 for message in ("first", "second"):
     try:
         compiled_half.panic(message)
     except Exception as error:
         print(type(error).__name__, message in str(error), ".rs:" in str(error), str(pickle.loads(pickle.dumps(error))) == str(error))
-assert issubclass(oriole.InternalError, RuntimeError)
-print(oriole.compile(".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .entry k() { ret; }").kernels[0].name)
+assert issubclass(oriole_gpu.InternalError, RuntimeError)
+print(oriole_gpu.compile(".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .entry k() { ret; }").kernels[0].name)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.stderr == ""
@@ -170,8 +170,8 @@ def test_other_threads_run_meanwhile() -> None:
     thread = threading.Thread(target=count)
     thread.start()
     try:
-        with pytest.raises(oriole.LaunchTimeout):
-            oriole.launch(oriole.compile(ENDLESS), "endless", 1, 32, timeout=0.5)
+        with pytest.raises(oriole_gpu.LaunchTimeout):
+            oriole_gpu.launch(oriole_gpu.compile(ENDLESS), "endless", 1, 32, timeout=0.5)
     finally:
         stop.set()
         thread.join()
@@ -185,8 +185,8 @@ def test_traps_and_deadlocks_have_their_kinds() -> None:
 .visible .entry waits() { .reg .pred %p; .reg .b32 %t; mov.u32 %t, %tid.x; setp.gt.u32 %p, %t, 31; @%p ret;
     barrier.sync 0, 128; ret; }"""
     )
-    compiled = oriole.compile(text)
+    compiled = oriole_gpu.compile(text)
     for entry, kind in (("traps", "trap"), ("waits", "deadlock")):
-        with pytest.raises(oriole.KernelFault) as caught:
-            oriole.launch(compiled, entry, 1, 64)
+        with pytest.raises(oriole_gpu.KernelFault) as caught:
+            oriole_gpu.launch(compiled, entry, 1, 64)
         assert (caught.value.kind, caught.value.address) == (kind, None)

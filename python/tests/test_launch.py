@@ -4,41 +4,41 @@ import numpy as np
 import pytest
 from kernels import HEADER, RACING, SAXPY, TWICE_LLVM, reduction, saxpy as saxpy_of, stores
 
-import oriole
+import oriole_gpu
 
 
 @pytest.mark.parametrize(("kind", "dtype"), [("f32", np.float32), ("f64", np.float64)])
 @pytest.mark.parametrize("strict", [False, True])
 def test_saxpy(kind: str, dtype: type, strict: bool) -> None:
-    compiled = oriole.compile(saxpy_of(kind, np.dtype(dtype).itemsize))
+    compiled = oriole_gpu.compile(saxpy_of(kind, np.dtype(dtype).itemsize))
     # Small integers: every product and sum is exact, so that fused and separate are the same.
     x = np.arange(1000, dtype=dtype)
     y = np.arange(1000, dtype=dtype)[::-1].copy()
     expected = dtype(3) * x + y
     expected[990:] = y[990:]
-    report = oriole.launch(compiled, "saxpy", 4, 256, 3.0, x, y, 990, strict=strict)
+    report = oriole_gpu.launch(compiled, "saxpy", 4, 256, 3.0, x, y, 990, strict=strict)
     assert np.array_equal(y, expected) and np.array_equal(x, np.arange(1000, dtype=dtype))
     assert (report.blocks, report.warps, report.timing, report.cycles, report.printed) == (4, 32, None, None, "")
     assert report.thread_instructions > report.warp_instructions > 32
 
 
-def test_a_cubin_from_a_file_runs_like_one_just_compiled(saxpy: oriole.Compiled) -> None:
+def test_a_cubin_from_a_file_runs_like_one_just_compiled(saxpy: oriole_gpu.Compiled) -> None:
     for cubin in (saxpy.cubin, bytearray(saxpy.cubin), memoryview(saxpy.cubin)):
         y = np.full(8, 2, np.float32)
-        oriole.launch(cubin, "saxpy", 1, 8, 0.5, np.full(8, 4, np.float32), y, 8)
+        oriole_gpu.launch(cubin, "saxpy", 1, 8, 0.5, np.full(8, 4, np.float32), y, 8)
         assert (y == 4).all()
 
 
 def test_a_reduction_in_shared_memory() -> None:
     data = np.random.default_rng(1).integers(0, 1 << 32, 1024, dtype=np.uint32)
     sums = np.zeros(4, np.uint32)
-    oriole.launch(oriole.compile(reduction()), "reduce", 4, 256, data, sums, check=True)
+    oriole_gpu.launch(oriole_gpu.compile(reduction()), "reduce", 4, 256, data, sums, check=True)
     assert np.array_equal(sums, data.reshape(4, 256).sum(axis=1, dtype=np.uint32))
 
 
 def test_llvm_ir_runs() -> None:
     data = np.arange(32, dtype=np.int32)
-    oriole.launch(oriole.compile(TWICE_LLVM), "twice", 1, 32, data, -3)
+    oriole_gpu.launch(oriole_gpu.compile(TWICE_LLVM), "twice", 1, 32, data, -3)
     assert np.array_equal(data, -3 * np.arange(32, dtype=np.int32))
 
 
@@ -67,11 +67,11 @@ def test_llvm_ir_runs() -> None:
 )
 @pytest.mark.parametrize("typed", [True, False])
 def test_values_of_all_sizes(kind: str, register: str, value, dtype: type, typed: bool) -> None:
-    compiled = oriole.compile(stores(kind, register))
+    compiled = oriole_gpu.compile(stores(kind, register))
     if not typed and isinstance(value, int) and kind[0] == "f":
         pytest.skip("without types an int is an integer")
     out = np.zeros(1, dtype)
-    oriole.launch(compiled if typed else compiled.cubin, "put", 1, 1, value, out)
+    oriole_gpu.launch(compiled if typed else compiled.cubin, "put", 1, 1, value, out)
     assert out.tobytes() == np.array(value).astype(dtype).tobytes()
 
 
@@ -84,58 +84,58 @@ def test_aggregates_are_passed_as_bytes() -> None:
     st.global.u32 [%out], %a; ret;
 }"""
     )
-    compiled = oriole.compile(pair)
+    compiled = oriole_gpu.compile(pair)
     out = np.zeros(1, np.uint32)
     numbers = np.array([(3, 4)], dtype="u4,u4")
     for value in (numbers.tobytes(), numbers[0]):
         out[0] = 0
-        oriole.launch(compiled, "sum", 1, 1, value, out)
+        oriole_gpu.launch(compiled, "sum", 1, 1, value, out)
         assert out[0] == 7
     with pytest.raises(ValueError, match="argument 0 of sum.*8"):
-        oriole.launch(compiled, "sum", 1, 1, b"123", out)
+        oriole_gpu.launch(compiled, "sum", 1, 1, b"123", out)
 
 
-def test_an_array_given_twice_is_one_buffer(saxpy: oriole.Compiled) -> None:
+def test_an_array_given_twice_is_one_buffer(saxpy: oriole_gpu.Compiled) -> None:
     x = np.arange(16, dtype=np.float32)
-    oriole.launch(saxpy, "saxpy", 1, 16, 2.0, x, x, 16)
+    oriole_gpu.launch(saxpy, "saxpy", 1, 16, 2.0, x, x, 16)
     assert np.array_equal(x, 3 * np.arange(16, dtype=np.float32))
 
 
-def test_arrays_that_share_memory_share_it_on_the_device(saxpy: oriole.Compiled) -> None:
+def test_arrays_that_share_memory_share_it_on_the_device(saxpy: oriole_gpu.Compiled) -> None:
     memory = np.arange(20, dtype=np.float32)
     # Blocks run in turn, so that what is read is what the block before has written.
-    oriole.launch(saxpy, "saxpy", 4, 4, 2.0, memory[:16], memory[4:], 16, threads=1)
+    oriole_gpu.launch(saxpy, "saxpy", 4, 4, 2.0, memory[:16], memory[4:], 16, threads=1)
     wanted = np.arange(20, dtype=np.float32)
     for at in range(16):
         wanted[at + 4] += 2 * wanted[at]
     assert np.array_equal(memory, wanted)
 
 
-def test_a_pointer_is_an_address_inside_of_an_array(saxpy: oriole.Compiled) -> None:
+def test_a_pointer_is_an_address_inside_of_an_array(saxpy: oriole_gpu.Compiled) -> None:
     x, y = np.arange(16, dtype=np.float32), np.zeros(8, np.float32)
-    oriole.launch(saxpy, "saxpy", 1, 8, 1.0, oriole.Pointer(x, 16), oriole.Pointer(y), 8)
+    oriole_gpu.launch(saxpy, "saxpy", 1, 8, 1.0, oriole_gpu.Pointer(x, 16), oriole_gpu.Pointer(y), 8)
     assert np.array_equal(y, np.arange(4, 12, dtype=np.float32))
-    with pytest.raises(oriole.KernelFault, match="argument 1"):
-        oriole.launch(saxpy, "saxpy", 1, 8, 1.0, oriole.Pointer(x, 64), y, 8)
-    with pytest.raises(oriole.KernelFault):
-        oriole.launch(saxpy, "saxpy", 1, 8, 1.0, oriole.Pointer(x, -16), y, 8)
+    with pytest.raises(oriole_gpu.KernelFault, match="argument 1"):
+        oriole_gpu.launch(saxpy, "saxpy", 1, 8, 1.0, oriole_gpu.Pointer(x, 64), y, 8)
+    with pytest.raises(oriole_gpu.KernelFault):
+        oriole_gpu.launch(saxpy, "saxpy", 1, 8, 1.0, oriole_gpu.Pointer(x, -16), y, 8)
 
 
-def test_shapes_and_types_of_arrays_do_not_matter(saxpy: oriole.Compiled) -> None:
+def test_shapes_and_types_of_arrays_do_not_matter(saxpy: oriole_gpu.Compiled) -> None:
     x, y = np.ones((2, 3, 4), np.float32), np.zeros(24, "f4,u1,u1,u1,u1").view("u1")
-    oriole.launch(saxpy, "saxpy", (1, 1), [24], 1.0, x, y.view("f4"), np.uint32(24))
+    oriole_gpu.launch(saxpy, "saxpy", (1, 1), [24], 1.0, x, y.view("f4"), np.uint32(24))
     assert (y.view("f4")[:24] == 1).all()
     scalar = np.array(5, np.float32)
-    oriole.launch(saxpy, "saxpy", 1, 1, 2.0, scalar, scalar, 1)
+    oriole_gpu.launch(saxpy, "saxpy", 1, 1, 2.0, scalar, scalar, 1)
     assert scalar == 15
-    oriole.launch(saxpy, "saxpy", 1, 1, 2.0, np.zeros(0, np.float32), np.zeros(0, np.float32), 0)
+    oriole_gpu.launch(saxpy, "saxpy", 1, 1, 2.0, np.zeros(0, np.float32), np.zeros(0, np.float32), 0)
 
 
-def launched(compiled: oriole.Compiled, *args) -> None:
-    oriole.launch(compiled, "saxpy", 1, 4, *args)
+def launched(compiled: oriole_gpu.Compiled, *args) -> None:
+    oriole_gpu.launch(compiled, "saxpy", 1, 4, *args)
 
 
-def test_arguments_that_do_not_fit(saxpy: oriole.Compiled) -> None:
+def test_arguments_that_do_not_fit(saxpy: oriole_gpu.Compiled) -> None:
     x, y = np.zeros(4, np.float32), np.zeros(4, np.float32)
     wrong = [
         (TypeError, r"takes 4 arguments .*\.f32 at offset 0.*, 3 were given", (1.0, x, y)),
@@ -157,20 +157,20 @@ def test_arguments_that_do_not_fit(saxpy: oriole.Compiled) -> None:
             launched(saxpy, *args)
 
 
-def test_impossible_launches(saxpy: oriole.Compiled) -> None:
+def test_impossible_launches(saxpy: oriole_gpu.Compiled) -> None:
     x = np.zeros(4, np.float32)
     for grid, block in ((0, 1), (1, 0), (1, 2000), (1, (1, 1, 1000)), (-1, 1), (1 << 32, 1), ((), 1), ((1, 1, 1, 1), 1)):
         with pytest.raises(ValueError):
-            oriole.launch(saxpy, "saxpy", grid, block, 1.0, x, x, 4)
+            oriole_gpu.launch(saxpy, "saxpy", grid, block, 1.0, x, x, 4)
     with pytest.raises(ValueError, match="no kernel 'other'; the module has: saxpy"):
-        oriole.launch(saxpy, "other", 1, 1)
+        oriole_gpu.launch(saxpy, "other", 1, 1)
     with pytest.raises(TypeError, match="module"):
-        oriole.launch(SAXPY, "saxpy", 1, 1)  # type: ignore[arg-type]
+        oriole_gpu.launch(SAXPY, "saxpy", 1, 1)  # type: ignore[arg-type]
 
 
-def test_time_is_estimated_on_request(saxpy: oriole.Compiled) -> None:
+def test_time_is_estimated_on_request(saxpy: oriole_gpu.Compiled) -> None:
     x = np.zeros(128, np.float32)
-    report = oriole.launch(saxpy, "saxpy", 2, 64, 1.0, x, x, 128, timing=True)
+    report = oriole_gpu.launch(saxpy, "saxpy", 2, 64, 1.0, x, x, 128, timing=True)
     assert report.timing is not None
     # A load from memory alone takes hundreds of cycles.
     assert report.cycles == report.timing.cycles > 200
@@ -181,12 +181,12 @@ def test_time_is_estimated_on_request(saxpy: oriole.Compiled) -> None:
 
 
 def test_blocks_that_race_have_one_order_on_request() -> None:
-    racing, wanted = oriole.compile(RACING), 0
+    racing, wanted = oriole_gpu.compile(RACING), 0
     for block in range(2000):
         wanted = (wanted * 3 + block) & 0xFFFFFFFF
     for threads in (None, 1, 8):
         word = np.zeros(1, np.uint32)
-        oriole.launch(racing, "racing", 2000, 1, word, deterministic=True, threads=threads)
+        oriole_gpu.launch(racing, "racing", 2000, 1, word, deterministic=True, threads=threads)
         assert word[0] == wanted
 
 
@@ -205,19 +205,19 @@ def test_blocks_that_race_have_one_order_on_request() -> None:
         ({"cluster": "1"}, TypeError, "cluster: .*not '1' .str."),
     ],
 )
-def test_settings_are_named_with_what_they_take(saxpy: oriole.Compiled, settings, kind: type, said: str) -> None:
+def test_settings_are_named_with_what_they_take(saxpy: oriole_gpu.Compiled, settings, kind: type, said: str) -> None:
     x = np.zeros(4, np.float32)
     with pytest.raises(kind, match=said):
-        oriole.launch(saxpy, "saxpy", 1, 4, 1.0, x, x, 4, **settings)
+        oriole_gpu.launch(saxpy, "saxpy", 1, 4, 1.0, x, x, 4, **settings)
 
 
-def test_sizes_are_named_with_what_they_take(saxpy: oriole.Compiled) -> None:
+def test_sizes_are_named_with_what_they_take(saxpy: oriole_gpu.Compiled) -> None:
     x = np.zeros(4, np.float32)
     with pytest.raises(TypeError, match="grid: an integer from 0 to .* is expected, not 0.5 .float."):
-        oriole.launch(saxpy, "saxpy", 2 / 4, 4, 1.0, x, x, 4)  # type: ignore[arg-type]
+        oriole_gpu.launch(saxpy, "saxpy", 2 / 4, 4, 1.0, x, x, 4)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="entry: a str is expected, not 3 .int."):
-        oriole.launch(saxpy, 3, 1, 4, 1.0, x, x, 4)  # type: ignore[arg-type]
-    oriole.launch(saxpy, "saxpy", np.int64(1), np.array([4, 1]), 1.0, x, x, 4)  # type: ignore[arg-type]
+        oriole_gpu.launch(saxpy, 3, 1, 4, 1.0, x, x, 4)  # type: ignore[arg-type]
+    oriole_gpu.launch(saxpy, "saxpy", np.int64(1), np.array([4, 1]), 1.0, x, x, 4)  # type: ignore[arg-type]
 
 
 def test_what_kernels_print_is_in_the_report() -> None:
@@ -233,14 +233,14 @@ def test_what_kernels_print_is_in_the_report() -> None:
     ret;
 }"""
     )
-    assert oriole.launch(oriole.compile(printing), "k", 2, 1).printed == "hi\nhi\n"
+    assert oriole_gpu.launch(oriole_gpu.compile(printing), "k", 2, 1).printed == "hi\nhi\n"
 
 
 def test_kernels_are_launched_by_subscript(tmp_path) -> None:
     path = tmp_path / "saxpy.ptx"
     path.write_text(SAXPY)
     for source in (SAXPY, path, str(path)):
-        kernel = oriole.kernel(source, strict=True, opt_level=1)
+        kernel = oriole_gpu.kernel(source, strict=True, opt_level=1)
         y = np.zeros(8, np.float32)
         assert kernel[2, 4](2.0, np.ones(8, np.float32), y, 8).blocks == 2
         assert (y == 2).all()
@@ -251,4 +251,4 @@ def test_kernels_are_launched_by_subscript(tmp_path) -> None:
     with pytest.raises(TypeError, match=r"kernel\[grid, block\]"):
         kernel[4]
     with pytest.raises(ValueError, match="entry"):
-        oriole.kernel(HEADER)
+        oriole_gpu.kernel(HEADER)

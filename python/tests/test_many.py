@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kernels import HEADER, SAXPY, TWICE_LLVM, reduction
 
-import oriole
+import oriole_gpu
 
 SOURCES = [SAXPY, TWICE_LLVM, TWICE_LLVM.encode(), reduction()]
 BROKEN = HEADER + ".visible .entry broken() { add.u32 %r1, 1, 2; }"
@@ -36,26 +36,26 @@ def executor(request: pytest.FixtureRequest) -> Iterator[object]:
 
 
 def test_bytes_are_those_of_one_compilation(executor: Executor) -> None:
-    alone = [oriole.compile(source, "sm_80", maxrregcount=40) for source in SOURCES]
-    many = oriole.compile_many(SOURCES, "sm_80", executor=executor, maxrregcount=40)
+    alone = [oriole_gpu.compile(source, "sm_80", maxrregcount=40) for source in SOURCES]
+    many = oriole_gpu.compile_many(SOURCES, "sm_80", executor=executor, maxrregcount=40)
     assert [one.cubin for one in many] == [one.cubin for one in alone]
     assert [(one.kernels, one.log) for one in many] == [(one.kernels, one.log) for one in alone]
     data = np.arange(4, dtype=np.uint32)
-    oriole.launch(many[1], "twice", 1, 4, data, 3)
+    oriole_gpu.launch(many[1], "twice", 1, 4, data, 3)
     assert list(data) == [0, 3, 6, 9]
 
 
 def test_what_has_no_cubin(executor: Executor) -> None:
-    results = oriole.compile_many([SAXPY, BROKEN, SAXPY], executor=executor, return_exceptions=True)
-    assert [type(result) for result in results] == [oriole.Compiled, oriole.CompileError, oriole.Compiled]
-    with pytest.raises(oriole.CompileError) as alone:
-        oriole.compile(BROKEN)
+    results = oriole_gpu.compile_many([SAXPY, BROKEN, SAXPY], executor=executor, return_exceptions=True)
+    assert [type(result) for result in results] == [oriole_gpu.Compiled, oriole_gpu.CompileError, oriole_gpu.Compiled]
+    with pytest.raises(oriole_gpu.CompileError) as alone:
+        oriole_gpu.compile(BROKEN)
     assert results[1].diagnostics == alone.value.diagnostics
-    with pytest.raises(oriole.CompileError):
-        oriole.compile_many([SAXPY, BROKEN], executor=executor)
+    with pytest.raises(oriole_gpu.CompileError):
+        oriole_gpu.compile_many([SAXPY, BROKEN], executor=executor)
     with pytest.raises(ValueError, match="sm_1"):
-        oriole.compile_many([SAXPY], "sm_1", executor=executor)
-    assert oriole.compile_many([], executor=executor) == []
+        oriole_gpu.compile_many([SAXPY], "sm_1", executor=executor)
+    assert oriole_gpu.compile_many([], executor=executor) == []
 
 
 #: Chains of products, whose loads may come in many orders, and the cycles of which a seed changes.
@@ -88,19 +88,19 @@ def sums(words: np.ndarray) -> np.ndarray:
 def test_the_best_is_the_same_everywhere(executor: Executor) -> None:
     words, out = np.arange(512, dtype=np.uint32) * np.uint32(2654435761), np.zeros(64, np.uint32)
     kept = words.copy()
-    found = oriole.tune(CHAINS, "chains", 1, 64, words, out, candidates=WAYS, executor=executor)
+    found = oriole_gpu.tune(CHAINS, "chains", 1, 64, words, out, candidates=WAYS, executor=executor)
     assert (words == kept).all() and not out.any()
     assert [one.settings for one in found.candidates] == WAYS
     # Each figure is that of a launch by hand.
     for one in [found.plain, *found.candidates[::7]]:
         left = np.zeros(64, np.uint32)
-        compiled = oriole.compile(CHAINS, "sm_90", **one.settings)
-        report = oriole.launch(compiled, "chains", 1, 64, words, left, strict=True, timing=True)
+        compiled = oriole_gpu.compile(CHAINS, "sm_90", **one.settings)
+        report = oriole_gpu.launch(compiled, "chains", 1, 64, words, left, strict=True, timing=True)
         assert (report.cycles, compiled.kernels[0].registers) == (one.cycles, one.registers)
         assert (left == sums(words)).all()
     cycles = [found.plain.cycles] + [one.cycles for one in found.candidates]
     assert found.best.cycles == min(cycles) and len(set(cycles)) > 1
-    assert found.compiled.cubin == oriole.compile(CHAINS, "sm_90", **found.best.settings).cubin
+    assert found.compiled.cubin == oriole_gpu.compile(CHAINS, "sm_90", **found.best.settings).cubin
 
 
 TIMED = HEADER + (
@@ -112,17 +112,17 @@ TIMED = HEADER + (
 def test_candidates_that_do_not_count(executor: Executor) -> None:
     ways = [{"opt_level": 0}, {"maxrregcount": 64}, {"knobs": {"nothing-like-it": 1}}]
     with pytest.raises(ValueError, match="nothing-like-it"):
-        oriole.tune(SAXPY, "saxpy", 1, 1, 1.0, np.zeros(1, "f4"), np.zeros(1, "f4"), 1, candidates=ways, executor=executor)
+        oriole_gpu.tune(SAXPY, "saxpy", 1, 1, 1.0, np.zeros(1, "f4"), np.zeros(1, "f4"), 1, candidates=ways, executor=executor)
     # It stores how long it takes: other code leaves something else.
     out = np.zeros(2, np.uint32)
     timed = TIMED.replace("MORE", "1")
-    found = oriole.tune(timed, "timed", 1, 1, out, candidates=ways[:1], executor=executor)
+    found = oriole_gpu.tune(timed, "timed", 1, 1, out, candidates=ways[:1], executor=executor)
     assert found.candidates[0].refused == "the launch leaves something else than with plain code"
     assert found.best == found.plain and found.candidates[0].cycles is None
-    with pytest.raises(oriole.KernelFault):
-        oriole.tune(SAXPY, "saxpy", 1, 32, 1.0, np.zeros(1, "f4"), np.zeros(1, "f4"), 32, candidates=[], executor=executor)
+    with pytest.raises(oriole_gpu.KernelFault):
+        oriole_gpu.tune(SAXPY, "saxpy", 1, 32, 1.0, np.zeros(1, "f4"), np.zeros(1, "f4"), 32, candidates=[], executor=executor)
     with pytest.raises(TypeError, match="candidates"):
-        oriole.tune(timed, "timed", 1, 1, out, candidates=["opt_level"], executor=executor)
+        oriole_gpu.tune(timed, "timed", 1, 1, out, candidates=["opt_level"], executor=executor)
 
 
 TESTS = """

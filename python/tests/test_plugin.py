@@ -4,7 +4,7 @@ import pytest
 from kernels import SAXPY, reduction
 
 TESTS = """
-import numpy as np, pytest, oriole
+import numpy as np, pytest, oriole_gpu
 
 def run(kernel):
     data, sums = np.ones(256, np.uint32), np.zeros(1, np.uint32)
@@ -63,7 +63,7 @@ def test_the_options_are_in_the_help(pytester: pytest.Pytester) -> None:
 
 TRITON = """
 import numpy as np, triton, triton.language as tl
-from oriole.triton import tensor
+from oriole_gpu.triton import tensor
 
 @triton.jit
 def add_one(x, n, BLOCK: tl.constexpr):

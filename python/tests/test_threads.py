@@ -15,11 +15,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 
 BEGIN = f"""
 import concurrent.futures, os, sys, threading, time
-import oriole
-compiled = oriole.compile({ENDLESS!r})
+import oriole_gpu
+compiled = oriole_gpu.compile({ENDLESS!r})
 
 def launch(*_):
-    oriole.launch(compiled, "endless", 1, 32)
+    oriole_gpu.launch(compiled, "endless", 1, 32)
 
 def tell():
     threading.Timer(0.2, lambda: print("running", flush=True)).start()
@@ -110,7 +110,7 @@ def test_ctrl_c_at_any_moment() -> None:
     program = f"""
 print("running", flush=True)
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    for kind in pool.map(lambda at: launch() if at % 2 else [oriole.compile({SAXPY!r}) for _ in range(9)], range(50)):
+    for kind in pool.map(lambda at: launch() if at % 2 else [oriole_gpu.compile({SAXPY!r}) for _ in range(9)], range(50)):
         pass
 """
     count = 400 if os.environ.get("ORIOLE_THOROUGH") else 4
@@ -140,7 +140,7 @@ def test_ctrl_c_ends_what_the_main_thread_waits_for(name: str) -> None:
 import random, signal
 def compile():
     while True:
-        oriole.compile({LONG!r})
+        oriole_gpu.compile({LONG!r})
 
 def tell_at_any_moment():
     global told
@@ -181,16 +181,16 @@ try:
     sys.exit()
 except RuntimeError:
     pass
-oriole.launch(oriole.compile({SAXPY!r}), "saxpy", 1, 8, 1.0, x, y, 8, threads=4)
+oriole_gpu.launch(oriole_gpu.compile({SAXPY!r}), "saxpy", 1, 8, 1.0, x, y, 8, threads=4)
 assert list(y) == [1, 2, 3, 4, 5, 6, 7, 8]
 try:
-    oriole.launch(compiled, "endless", 1, 32, timeout=0.1)
-except oriole.LaunchTimeout:
+    oriole_gpu.launch(compiled, "endless", 1, 32, timeout=0.1)
+except oriole_gpu.LaunchTimeout:
     print("a time limit")
 
 def compile():
     while True:
-        oriole.compile({LONG!r})
+        oriole_gpu.compile({LONG!r})
 
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for work in launch, compile:
@@ -221,8 +221,8 @@ def blocked():
 
 def launch_for_a_while():
     try:
-        oriole.launch(compiled, "endless", 8, 32, threads=2, timeout=1.0)
-    except oriole.LaunchTimeout:
+        oriole_gpu.launch(compiled, "endless", 8, 32, threads=2, timeout=1.0)
+    except oriole_gpu.LaunchTimeout:
         print(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
 thread = threading.Thread(target=launch_for_a_while)
@@ -241,7 +241,7 @@ def test_looking_for_interrupts_does_not_hang_where_garbage_is_collected() -> No
     """Python's issue 106883: without care this hangs at once in 3.10 and 3.11."""
     program = """
 import gc
-from oriole import _threads
+from oriole_gpu import _threads
 
 class Garbage:
     def __del__(self):
@@ -289,8 +289,8 @@ def test_the_end_of_a_program_waits_for_launches_as_for_all_threads() -> None:
     program = """
 def launch_for_a_while():
     try:
-        oriole.launch(compiled, "endless", 1, 32, timeout=0.5)
-    except oriole.LaunchTimeout:
+        oriole_gpu.launch(compiled, "endless", 1, 32, timeout=0.5)
+    except oriole_gpu.LaunchTimeout:
         print("all of its time", flush=True)
 pool = concurrent.futures.ThreadPoolExecutor(1)
 pool.submit(launch_for_a_while)
@@ -303,8 +303,8 @@ def test_the_main_thread_launches_at_the_end() -> None:
 import atexit
 def last():
     try:
-        oriole.launch(compiled, "endless", 1, 32, timeout=0.1)
-    except oriole.LaunchTimeout:
+        oriole_gpu.launch(compiled, "endless", 1, 32, timeout=0.1)
+    except oriole_gpu.LaunchTimeout:
         print("all of its time", flush=True)
 atexit.register(last)
 """
@@ -320,8 +320,8 @@ child = os.fork()
 if not child:
     begin = time.monotonic()
     try:
-        oriole.launch(compiled, "endless", 1, 32, timeout=0.1)
-    except oriole.LaunchTimeout:
+        oriole_gpu.launch(compiled, "endless", 1, 32, timeout=0.1)
+    except oriole_gpu.LaunchTimeout:
         sys.exit(7)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """

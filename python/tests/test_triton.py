@@ -9,8 +9,8 @@ import pytest
 triton = pytest.importorskip("triton", minversion="3.6")
 import triton.language as tl  # noqa: E402
 
-import oriole.triton  # noqa: E402
-from oriole.triton import tensor  # noqa: E402
+import oriole_gpu.triton  # noqa: E402
+from oriole_gpu.triton import tensor  # noqa: E402
 
 
 @triton.jit
@@ -37,7 +37,7 @@ def tuned(x, y, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
 def driver(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path))
     tuned.cache.clear()
-    return oriole.triton.activate(request.param, strict=True)
+    return oriole_gpu.triton.activate(request.param, strict=True)
 
 
 def test_kernels_compute(driver: Any) -> None:
@@ -110,14 +110,14 @@ def test_autotuning_within_a_measurement_does_not_count(driver: Any) -> None:
 def test_a_version_that_is_not_known_is_one_line_at_once(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     active = triton.runtime.driver._active
     monkeypatch.setattr(triton, "__version__", version)
-    with pytest.raises(RuntimeError, match=f"^oriole.triton knows Triton 3.6 to 3.9, and this is {version};[^\\n]*$"):
-        oriole.triton.activate("sm_90")
+    with pytest.raises(RuntimeError, match=f"^oriole_gpu.triton knows Triton 3.6 to 3.9, and this is {version};[^\\n]*$"):
+        oriole_gpu.triton.activate("sm_90")
     assert triton.runtime.driver._active is active
 
 
 def test_faults_are_oriole_s(driver: Any) -> None:
     x, y = np.zeros(100, np.float32), np.zeros(64, np.float32)
-    with pytest.raises(oriole.KernelFault, match="argument 1"):
+    with pytest.raises(oriole_gpu.KernelFault, match="argument 1"):
         scale[(1,)](tensor(x), tensor(y), 100, 1.0, BLOCK=128)
 
 
@@ -130,4 +130,4 @@ def test_tensors_of_torch_are_views_of_their_storage(driver: Any) -> None:
 
 def test_what_is_no_target() -> None:
     with pytest.raises(ValueError, match="sm_20"):
-        oriole.triton.activate("sm_20")
+        oriole_gpu.triton.activate("sm_20")

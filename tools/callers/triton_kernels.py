@@ -7,7 +7,7 @@ Run by the Python of an environment with Triton 3.6 to 3.9 and NumPy; no device 
     python3 -m venv triton && triton/bin/pip install triton==3.9.0 numpy && triton/bin/python tools/callers/triton_kernels.py --oriole …
 
 The cases are those of ../shared/kernels/triton/kernels.py. Each is compiled in a cache folder of its own, told of Oriole by
-TRITON_PTXAS_PATH alone (a link named `ptxas`), or with --package by `oriole.triton.activate`, where the environment has Oriole's
+TRITON_PTXAS_PATH alone (a link named `ptxas`), or with --package by `oriole_gpu.triton.activate`, where the environment has Oriole's
 Python package. Each cubin has to have Oriole's note: ptxas's own code has none, so what passes was compiled here. Each launch of a
 case then runs on the strict simulator with the threads, shared memory and scratch memory that this Triton asks for, against
 ../shared/kernels/expected. Launches that want more shared memory than the target has, which Triton refuses, and those of code for
@@ -28,7 +28,7 @@ LEFT = {("matmul_i8", "sm_75")}
 def arguments():
     options = parser(__doc__)
     way = options.add_mutually_exclusive_group()
-    way.add_argument("--package", action="store_true", help="by oriole.triton in place of TRITON_PTXAS_PATH")
+    way.add_argument("--package", action="store_true", help="by oriole_gpu.triton in place of TRITON_PTXAS_PATH")
     way.add_argument("--ir", choices=["text", "bitcode"], help="from Triton's LLVM IR")
     return options.parse_args()
 
@@ -105,12 +105,12 @@ def main():
         use(options, folder)
         import triton
         from kernels import CASES
-        caller = f"Triton {triton.__version__}" + (" with oriole.triton" if options.package else "")
+        caller = f"Triton {triton.__version__}" + (" with oriole_gpu.triton" if options.package else "")
         caller += f", its IR's {options.ir}" if options.ir else ""
         for target in options.targets.split(","):
             if options.package:
-                import oriole.triton
-                oriole.triton.activate(target)
+                import oriole_gpu.triton
+                oriole_gpu.triton.activate(target)
             tally = Tally(options.oriole, caller, target, folder, files=("launch_triton.json",))
             for name, case in CASES.items():
                 if not re.search(options.only, name) or (name, target) in LEFT:

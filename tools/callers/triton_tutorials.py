@@ -65,8 +65,8 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory(prefix="tutorials.") as folder:
         os.environ["TRITON_CACHE_DIR"] = folder
-        import oriole.triton
-        driver = oriole.triton.activate(options.arch)
+        import oriole_gpu.triton
+        driver = oriole_gpu.triton.activate(options.arch)
         prepare()
         for name, is_right in TUTORIALS.items():
             if not re.search(options.only, name):

@@ -130,7 +130,7 @@ class Compiled:
 
     def __repr__(self) -> str:
         names = ", ".join(kernel.name for kernel in self.kernels) or "no kernels"
-        return f"<oriole.Compiled for {self.target}: {names}, {len(self.cubin)} bytes>"
+        return f"<oriole_gpu.Compiled for {self.target}: {names}, {len(self.cubin)} bytes>"
 
     def _repr_html_(self) -> str:
         """What notebooks show: the kernels with what they need, their code, and the live registers if `compile` was asked

@@ -2,13 +2,13 @@
 
 ::
 
-    import oriole.triton
-    oriole.triton.activate("sm_90")
+    import oriole_gpu.triton
+    oriole_gpu.triton.activate("sm_90")
 
     x = torch.rand(1000)                                # on the CPU
     kernel[(8,)](x, y, 1000, BLOCK=128)                 # as ever
 
-`activate` puts a driver in place of Triton's own and has Triton make its cubins by `oriole.compile`; Triton's `ptxas` is not
+`activate` puts a driver in place of Triton's own and has Triton make its cubins by `oriole_gpu.compile`; Triton's `ptxas` is not
 called. Arguments are tensors of PyTorch on the CPU, or numpy arrays by `tensor`. Autotuning and `triton.testing.do_bench` go by the
 cycle model. For Triton 3.6 to 3.9.
 """
@@ -109,9 +109,9 @@ class _Launcher:
         self._metadata = metadata
         for name in ("launch_cooperative_grid", "launch_pdl"):
             if getattr(metadata, name, False):
-                raise NotImplementedError(f"oriole.triton has no launches with {name}")
+                raise NotImplementedError(f"oriole_gpu.triton has no launches with {name}")
         if "gsan" in (getattr(metadata, "instrumentation_mode", None) or ""):
-            raise NotImplementedError("oriole.triton has no launches with Triton's sanitizer of global memory; `check=True` is its own")
+            raise NotImplementedError("oriole_gpu.triton has no launches with Triton's sanitizer of global memory; `check=True` is its own")
 
     def __call__(self, x: int, y: int, z: int, stream: int, function: _Function, packed: Any, told: Any, enter: Any, leave: Any,
                  *values: Any) -> None:
@@ -140,7 +140,7 @@ def _arguments(types: Sequence[Any], values: Sequence[Any]) -> Iterator[Any]:
         elif kind in _SIZES:
             yield _scalar(kind, value)
         else:
-            raise NotImplementedError(f"oriole.triton has no arguments of type {kind}")
+            raise NotImplementedError(f"oriole_gpu.triton has no arguments of type {kind}")
 
 
 def _pointer(value: Any) -> Any:
@@ -151,7 +151,7 @@ def _pointer(value: Any) -> Any:
     address = value.data_ptr()
     storage = getattr(value, "untyped_storage", None)
     if storage is None or getattr(value, "is_cuda", False):
-        raise TypeError(f"a tensor on the CPU or an oriole.triton.tensor, not {type(value).__name__}")
+        raise TypeError(f"a tensor on the CPU or an oriole_gpu.triton.tensor, not {type(value).__name__}")
     start, size = storage().data_ptr(), storage().nbytes()
     if not size:
         return 0
@@ -186,7 +186,7 @@ class Driver(DriverBase):  # type: ignore[misc]
         self._number = _NUMBERS.setdefault(arch, len(_NUMBERS))
         #: What the device has: registers, shared memory, multiprocessors.
         self.device: Mapping[str, Optional[int]] = device
-        #: Keywords of `oriole.launch` for all launches; may be changed.
+        #: Keywords of `oriole_gpu.launch` for all launches; may be changed.
         self.settings: Dict[str, Any] = dict(settings)
         #: What the last launch left.
         self.report: Optional[Report] = None
@@ -215,7 +215,7 @@ class Driver(DriverBase):  # type: ignore[misc]
 
     def map_python_to_cpp_type(self, ty: str) -> str:
         """For launchers in C++, which there are none of."""
-        raise NotImplementedError("oriole.triton needs no launchers in C++")
+        raise NotImplementedError("oriole_gpu.triton needs no launchers in C++")
 
     def get_current_target(self) -> GPUTarget:
         """The target by which Triton chooses its passes."""
@@ -275,7 +275,7 @@ def _do_bench(call: Callable[[], Any], warmup: float = 25, rep: float = 100, gra
 def _make_cubin(options: Any, arch: str) -> Callable[[str, Dict[str, Any]], bytes]:
     """Triton's last stage: PTX to a cubin."""
     if getattr(options, "ptx_options", None):
-        raise NotImplementedError(f"oriole.triton does not read ptx_options ({options.ptx_options})")
+        raise NotImplementedError(f"oriole_gpu.triton does not read ptx_options ({options.ptx_options})")
 
     def stage(source: str, metadata: Dict[str, Any]) -> bytes:
         level = 0 if triton.knobs.nvidia.disable_ptxas_opt else None
@@ -292,7 +292,7 @@ def activate(arch: str = "sm_90", **settings: Any) -> Driver:
     Cubins get a folder of their own in Triton's cache.
 
     :param arch: target such as `sm_80`; Triton adds the suffix of the target's own instructions where it does so for a GPU.
-    :param settings: keywords of `oriole.launch` for all launches: `strict`, `timing`, `check`, `threads`, `timeout`, `memory`.
+    :param settings: keywords of `oriole_gpu.launch` for all launches: `strict`, `timing`, `check`, `threads`, `timeout`, `memory`.
     :raises ValueError: there is no such target.
     :raises RuntimeError: it does not know this version of Triton.
     """
@@ -325,4 +325,4 @@ def _check_version() -> None:
     version = str(triton.__version__)
     if ".".join(version.split(".")[:2]) not in _VERSIONS:
         known = f"{_VERSIONS[0]} to {_VERSIONS[-1]}"
-        raise RuntimeError(f"oriole.triton knows Triton {known}, and this is {version}; TRITON_PTXAS_PATH needs no version")
+        raise RuntimeError(f"oriole_gpu.triton knows Triton {known}, and this is {version}; TRITON_PTXAS_PATH needs no version")

@@ -149,7 +149,7 @@ def _module(module: Union[Compiled, Bytes]) -> _oriole.Module:
     if isinstance(module, Compiled):
         return module._module
     if not isinstance(module, (bytes, bytearray, memoryview)):
-        raise TypeError(f"module: an oriole.Compiled or the bytes of a cubin, not {type(module).__name__}")
+        raise TypeError(f"module: an oriole_gpu.Compiled or the bytes of a cubin, not {type(module).__name__}")
     return _oriole.Module(bytes(module))
 
 
@@ -196,7 +196,7 @@ class Launcher:
         raise TypeError(f"say how many blocks and threads: kernel[grid, block](...) for {self.entry}")
 
     def __repr__(self) -> str:
-        return f"<oriole.Launcher of {self.entry}>"
+        return f"<oriole_gpu.Launcher of {self.entry}>"
 
 
 class _Configured:

@@ -89,7 +89,7 @@ def tune(
     A candidate counts if the launch leaves the same as with plain code, bit for bit, on the strict simulator. Of equals the first
     is the best. The result does not depend on the executor. The command `oriole tune` makes its candidates itself.
 
-    >>> oriole.tune(ptx, "k", 64, 256, x, y, candidates=[{"maxrregcount": n} for n in (32, 48, 64)])  # doctest: +SKIP
+    >>> oriole_gpu.tune(ptx, "k", 64, 256, x, y, candidates=[{"maxrregcount": n} for n in (32, 48, 64)])  # doctest: +SKIP
 
     :param source: what `compile` takes.
     :param entry: the kernel.

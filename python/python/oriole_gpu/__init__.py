@@ -1,9 +1,9 @@
 """Oriole: PTX or LLVM IR to a cubin, and a simulator that runs it. No GPU, no NVIDIA software.
 
->>> import numpy as np, oriole
->>> compiled = oriole.compile(ptx, arch="sm_90")          # doctest: +SKIP
+>>> import numpy as np, oriole_gpu
+>>> compiled = oriole_gpu.compile(ptx, arch="sm_90")          # doctest: +SKIP
 >>> x, y = np.ones(1000, np.float32), np.zeros(1000, np.float32)
->>> oriole.launch(compiled, "saxpy", 4, 256, 2.0, x, y, 1000)  # doctest: +SKIP
+>>> oriole_gpu.launch(compiled, "saxpy", 4, 256, 2.0, x, y, 1000)  # doctest: +SKIP
 
 `compile` gives a `Compiled`, `launch` a `Report`; `kernel` makes something that is launched as `k[grid, block](*args)`.
 `compile_many` and `tune` do many such, by whatever `concurrent.futures.Executor` they are given.

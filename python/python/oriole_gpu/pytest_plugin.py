@@ -12,10 +12,10 @@ Triton's kernels run there by the fixture `oriole_triton`::
 
     def test_scale(oriole_triton):
         oriole_triton("sm_80")
-        scale[(8,)](x, y, 1000, BLOCK=128)                  # tensors on the CPU, or oriole.triton.tensor(array)
+        scale[(8,)](x, y, 1000, BLOCK=128)                  # tensors on the CPU, or oriole_gpu.triton.tensor(array)
 
 `pytest --oriole-strict` and `--oriole-check` make every launch strict or checked, `--oriole-arch` sets the target where a test
-names none. A test sets keywords of `oriole.kernel` for all its kernels by the marker `oriole`, such as
+names none. A test sets keywords of `oriole_gpu.kernel` for all its kernels by the marker `oriole`, such as
 `@pytest.mark.oriole(strict=True, timeout=10)`.
 """
 
@@ -44,12 +44,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Announces the marker."""
-    config.addinivalue_line("markers", "oriole(**settings): keywords of oriole.kernel for the kernels of the test")
+    config.addinivalue_line("markers", "oriole(**settings): keywords of oriole_gpu.kernel for the kernels of the test")
 
 
 @pytest.fixture
 def oriole_kernel(request: pytest.FixtureRequest) -> Callable[..., Launcher]:
-    """Makes kernels: `oriole_kernel(path_or_source, entry=None, arch=None, **settings)` is `oriole.kernel` with the settings
+    """Makes kernels: `oriole_kernel(path_or_source, entry=None, arch=None, **settings)` is `oriole_gpu.kernel` with the settings
     of the command line and of the test's marker. Relative paths are looked for beside the test first."""
     settings, named = _settings(request)
 
@@ -65,7 +65,7 @@ def oriole_kernel(request: pytest.FixtureRequest) -> Callable[..., Launcher]:
 @pytest.fixture
 def oriole_triton(request: pytest.FixtureRequest) -> Iterator[Callable[..., Driver]]:
     """Runs Triton's kernels on the simulator until the test ends: `oriole_triton(arch=None, **settings)` is
-    `oriole.triton.activate` with the settings of the command line and of the test's marker."""
+    `oriole_gpu.triton.activate` with the settings of the command line and of the test's marker."""
     triton = pytest.importorskip("triton", minversion="3.6")
     settings, named = _settings(request)
     testing = pytest.importorskip("triton.testing")
