@@ -1,7 +1,7 @@
 //! An ELF file as its tables and the bytes between them, nothing interpreted.
 
 use object::LittleEndian as LE;
-use object::elf::{EM_CUDA, FileHeader64, PT_LOAD, ProgramHeader64, SectionHeader64};
+use object::elf::{EM_CUDA, FileHeader64, PT_LOAD, ProgramHeader64, SectionHeader64, SectionType};
 use object::pod::from_bytes;
 use oriole_cubin::{CubinError, Target, takes_no_space};
 
@@ -25,7 +25,7 @@ pub(crate) struct Section {
 
 impl Section {
     pub(crate) fn is_in_file(&self) -> bool {
-        !takes_no_space(self.header.sh_type.get(LE))
+        !takes_no_space(self.header.sh_type.get(LE).0)
     }
 
     /// The section holds instructions.
@@ -51,13 +51,13 @@ impl File {
         let header: Header = *at(bytes, 0, "the ELF header")?;
         let machine = header.e_machine.get(LE);
         if machine != EM_CUDA {
-            return Err(CubinError::NotCuda { machine });
+            return Err(CubinError::NotCuda { machine: machine.0 });
         }
         let count = |number: object::U16<LE>| u64::from(number.get(LE));
         let segments = table(bytes, header.e_phoff.get(LE), count(header.e_phnum), "the program headers")?;
         let headers: Vec<SectionHeader> =
             table(bytes, header.e_shoff.get(LE), count(header.e_shnum), "the section headers")?;
-        let names = headers.get(usize::from(header.e_shstrndx.get(LE)));
+        let names = headers.get(usize::from(header.e_shstrndx.get(LE).0));
         let names = names.map_or(Ok(&[][..]), |names| contents(bytes, names))?;
         let sections = headers.iter().map(|header| {
             let data = contents(bytes, header)?.to_vec();
@@ -85,11 +85,11 @@ impl File {
 
     /// The target that the header names.
     pub(crate) fn target(&self) -> Target {
-        Target::from_e_flags(self.header.e_flags.get(LE), self.header.e_ident.abi_version)
+        Target::from_e_flags(self.header.e_flags.get(LE).0, self.header.e_ident.abi_version)
     }
 
     /// Numbers of the sections whose type is `kind` and that are about section `of`.
-    pub(crate) fn sections_about(&self, kind: u32, of: usize) -> Vec<usize> {
+    pub(crate) fn sections_about(&self, kind: SectionType, of: usize) -> Vec<usize> {
         let about =
             |s: &Section| s.header.sh_type.get(LE) == kind && s.header.sh_info.get(LE) as usize & 0xff_ffff == of;
         (0..self.sections.len()).filter(|index| about(&self.sections[*index])).collect()
@@ -117,7 +117,7 @@ fn table<T: object::pod::Pod>(bytes: &[u8], offset: u64, count: u64, what: &str)
 }
 
 fn contents<'a>(bytes: &'a [u8], header: &SectionHeader) -> Result<&'a [u8], CubinError> {
-    if takes_no_space(header.sh_type.get(LE)) {
+    if takes_no_space(header.sh_type.get(LE).0) {
         return Ok(&[]);
     }
     let offset = header.sh_offset.get(LE);

@@ -176,8 +176,8 @@ fn symbol_name(file: &File, table: usize, symbol: &Sym64<LE>) -> String {
 fn names_in(file: &File, section: usize) -> BTreeMap<u64, Vec<String>> {
     let mut names: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for table in 0..file.sections.len() {
-        let here = symbols_of(file, table).iter().filter(|symbol| usize::from(symbol.st_shndx.get(LE)) == section);
-        for symbol in here.filter(|symbol| symbol.st_info & 15 != object::elf::STT_SECTION) {
+        let here = symbols_of(file, table).iter().filter(|symbol| usize::from(symbol.st_shndx.get(LE).0) == section);
+        for symbol in here.filter(|symbol| symbol.st_type() != object::elf::STT_SECTION) {
             names.entry(symbol.st_value.get(LE)).or_default().push(symbol_name(file, table, symbol));
         }
     }

@@ -2,12 +2,12 @@
 
 use crate::elf::File;
 use object::LittleEndian as LE;
-use object::elf::{Rel64, Rela64, SHT_REL, SHT_RELA, SHT_SYMTAB, STT_SECTION, Sym64};
+use object::elf::{Rel64, Rela64, SHT_REL, SHT_RELA, SHT_SYMTAB, STT_SECTION, SectionType, Sym64};
 use object::pod::slice_from_all_bytes_mut;
 use oriole_cubin::nvinfo::{self, Shape, Value};
 
 /// `sh_type` of `.nv.info` sections.
-const SHT_CUDA_INFO: u32 = 0x7000_0000;
+const SHT_CUDA_INFO: SectionType = SectionType(0x7000_0000);
 
 /// Where the instructions of a section were and are.
 pub(crate) struct Moves {
@@ -67,8 +67,8 @@ fn relocations(data: &mut [u8], row_bytes: usize, moves: &Moves) {
 
 fn symbols(data: &mut [u8], moves: &Moves, old_size: u64) {
     let Ok(symbols) = slice_from_all_bytes_mut::<Sym64<LE>>(data) else { return };
-    let here = symbols.iter_mut().filter(|symbol| usize::from(symbol.st_shndx.get(LE)) == moves.section);
-    for symbol in here.filter(|symbol| symbol.st_info & 15 != STT_SECTION) {
+    let here = symbols.iter_mut().filter(|symbol| usize::from(symbol.st_shndx.get(LE).0) == moves.section);
+    for symbol in here.filter(|symbol| symbol.st_type() != STT_SECTION) {
         let (start, size) = (symbol.st_value.get(LE), symbol.st_size.get(LE));
         let new_start = moves.new_place(start);
         if size > 0 {

@@ -4,7 +4,7 @@ use crate::code::{assemble, parse_control};
 use crate::elf::{File, HEADER_BYTES, SECTION_BYTES, SEGMENT_BYTES, Section, SectionHeader, Segment};
 use crate::moved::Moves;
 use object::LittleEndian as LE;
-use object::elf::{Rel64, Rela64, Sym64};
+use object::elf::{self, Rel64, Rela64, Sym64};
 use object::pod::{Pod, bytes_of, from_bytes};
 use oriole_isa::{Arch, Control, code};
 use std::collections::HashMap;
@@ -174,11 +174,11 @@ impl<'a> Reader<'a> {
         let (header, _) = from_bytes(&bytes).map_err(|()| "no room for a header")?;
         let mut file = File { header: *header, segments: Vec::new(), sections: Vec::new(), gaps: Vec::new(), size };
         let header = &mut file.header;
-        header.e_type.set(LE, fields.number("type")?);
-        header.e_machine.set(LE, fields.number("machine")?);
+        header.e_type.set(LE, elf::FileType(fields.number("type")?));
+        header.e_machine.set(LE, elf::Machine(fields.number("machine")?));
         header.e_version.set(LE, fields.number("version")?);
         header.e_entry.set(LE, fields.number("entry")?);
-        header.e_flags.set(LE, fields.number("flags")?);
+        header.e_flags.set(LE, elf::FileFlags(fields.number("flags")?));
         header.e_phoff.set(LE, fields.extent("phoff")?);
         header.e_shoff.set(LE, fields.extent("shoff")?);
         header.e_ehsize.set(LE, fields.number("ehsize")?);
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         header.e_phnum.set(LE, fields.number("phnum")?);
         header.e_shentsize.set(LE, fields.number("shentsize")?);
         header.e_shnum.set(LE, fields.number("shnum")?);
-        header.e_shstrndx.set(LE, fields.number("shstrndx")?);
+        header.e_shstrndx.set(LE, elf::SymbolSection(fields.number("shstrndx")?));
         let arch = Arch::of_capability(file.target().sm);
         Ok(Reader { file, arch, open: Open::Nothing, moves: Vec::new(), zeros: 0 })
     }
@@ -211,8 +211,8 @@ impl<'a> Reader<'a> {
     fn segment(&mut self, text: &str) -> Result<(), String> {
         let fields = Fields::parse(text)?;
         let mut segment: Segment = blank()?;
-        segment.p_type.set(LE, fields.number("type")?);
-        segment.p_flags.set(LE, fields.number("flags")?);
+        segment.p_type.set(LE, elf::ProgramType(fields.number("type")?));
+        segment.p_flags.set(LE, elf::ProgramFlags(fields.number("flags")?));
         segment.p_offset.set(LE, fields.extent("offset")?);
         segment.p_vaddr.set(LE, fields.number("vaddr")?);
         segment.p_paddr.set(LE, fields.number("paddr")?);
@@ -228,8 +228,8 @@ impl<'a> Reader<'a> {
         let fields = Fields::parse(fields)?;
         let mut header: SectionHeader = blank()?;
         header.sh_name.set(LE, fields.number("name")?);
-        header.sh_type.set(LE, fields.number("type")?);
-        header.sh_flags.set(LE, fields.number("flags")?);
+        header.sh_type.set(LE, elf::SectionType(fields.number("type")?));
+        header.sh_flags.set(LE, elf::SectionFlags(fields.number("flags")?));
         header.sh_addr.set(LE, fields.number("addr")?);
         header.sh_offset.set(LE, fields.extent("offset")?);
         header.sh_size.set(LE, fields.number("size")?);
@@ -289,9 +289,9 @@ impl<'a> Reader<'a> {
         let fields = Fields::parse(text)?;
         let mut symbol: Sym64<LE> = blank()?;
         symbol.st_name.set(LE, fields.number("name")?);
-        symbol.st_info = fields.number("info")?;
-        symbol.st_other = fields.number("other")?;
-        symbol.st_shndx.set(LE, fields.number("section")?);
+        symbol.st_info = elf::SymbolInfo(fields.number("info")?);
+        symbol.st_other = elf::SymbolOther(fields.number("other")?);
+        symbol.st_shndx.set(LE, elf::SymbolSection(fields.number("section")?));
         symbol.st_value.set(LE, fields.number("value")?);
         symbol.st_size.set(LE, fields.number("size")?);
         self.extend(bytes_of(&symbol))

@@ -5,9 +5,10 @@
 use crate::error::CubinError;
 use crate::nvinfo;
 use crate::target::Suffix;
+use object::elf::SectionType;
 
 /// Section type of `.nv.compat`.
-pub(crate) const SHT_CUDA_COMPAT: u32 = 0x7000_0086;
+pub(crate) const SHT_CUDA_COMPAT: SectionType = SectionType(0x7000_0086);
 
 /// Record that tells the target's suffix (`CUDA_ACCELERATOR_TARGET`).
 pub(crate) const ACCELERATOR_TARGET: u8 = 0x09;

@@ -82,7 +82,7 @@ impl Cubin {
     pub(crate) fn note(&self, note: Note) -> Option<&[u8]> {
         let is_note = |section: &&Section| {
             section.name == note.section
-                && section.sh_type == elf::SHT_NOTE
+                && section.sh_type == elf::SHT_NOTE.0
                 && section.data.get(NOTE_TYPE) == Some(&note.kind.to_le_bytes()[..])
         };
         self.sections.iter().find(is_note).map(|section| &section.data[..])
@@ -128,7 +128,7 @@ impl Cubin {
 
     fn text_refusal(&self, function: &Function) -> Option<String> {
         let text = self.sections.get(function.section).filter(|section| section.kind == SectionKind::Text)?;
-        let flags = u64::from(elf::SHF_ALLOC | elf::SHF_EXECINSTR);
+        let flags = (elf::SHF_ALLOC | elf::SHF_EXECINSTR).0;
         if text.sh_flags & flags != flags {
             return Some(format!("section '{}' is not marked as code that is loaded", text.name));
         }

@@ -71,7 +71,7 @@ impl Target {
     /// The target with its suffix as the header of a cubin tells it. Nothing where it does not: in the newer layout, and of what is no ELF file.
     pub fn of_header(cubin: &[u8]) -> Option<Target> {
         let header = FileHeader64::<LittleEndian>::parse(cubin).ok()?;
-        let (flags, abi_version) = (header.e_flags(LittleEndian), header.e_ident().abi_version);
+        let (flags, abi_version) = (header.e_flags(LittleEndian).0, header.e_ident().abi_version);
         (!is_new_layout(flags, abi_version)).then(|| Target::from_e_flags(flags, abi_version))
     }
 }
@@ -88,9 +88,6 @@ impl fmt::Display for Target {
         write!(f, "sm_{}{}", self.sm, self.suffix.letter())
     }
 }
-
-/// `e_machine` of CUDA.
-pub(crate) const EM_CUDA: u16 = 190;
 
 /// ABI version from which on `e_flags` has the newer layout (CUDA 13, and sm_100 in CUDA 12).
 pub(crate) const ABI_VERSION_NEW: u8 = 8;

@@ -204,7 +204,7 @@ fn object_library_reads_it() {
         let bytes = write(&module(Target::from_name(name).unwrap(), plain_code())).unwrap();
         let header = elf::FileHeader64::<Endianness>::parse(&*bytes).unwrap();
         let endian = header.endian().unwrap();
-        assert_eq!(header.e_machine(endian), 190);
+        assert_eq!(header.e_machine(endian).0, 190);
         let sections = header.sections(endian, &*bytes).unwrap();
         let text = sections.section_by_name(endian, b".text.first").unwrap().1;
         assert_eq!(text.data(endian, &*bytes).unwrap().len(), plain_code().len());

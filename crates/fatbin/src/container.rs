@@ -54,7 +54,7 @@ const MACHINE: usize = 18;
 const FLAGS: usize = 48;
 const ABI_VERSION: usize = 8;
 /// `e_machine` of CUDA.
-const EM_CUDA: u16 = object::elf::EM_CUDA;
+const EM_CUDA: u16 = object::elf::EM_CUDA.0;
 
 /// The sections with fatbinaries, in the order in which cuobjdump lists them.
 const SECTIONS: [(&str, Linkage); 2] = [(".nv_fatbin", Linkage::Loaded), ("__nv_relfatbin", Linkage::Relocatable)];

@@ -22,7 +22,7 @@ pub(crate) enum LexError {
 #[logos(skip r"[ \t\r\n\x0C]+")]
 #[logos(skip r"//[^\n\x00]*")]
 // Where a preprocessor was: `# 12 "file"`, `#line 12 "file"`. Without a file it is none, for ptxas neither.
-#[logos(skip r#"\#[ \t]*(line[ \t]+)?[0-9]+[ \t]+"[^"\n]*"[^\n]*"#)]
+#[logos(skip(r#"\#[ \t]*(line[ \t]+)?[0-9]+[ \t]+"[^"\n]*"[^\n]*"#, allow_greedy = true))]
 pub(crate) enum Token {
     /// A name: `foo`, `%r1`, `$L_1`, or an opcode.
     #[regex(r"[a-zA-Z][a-zA-Z0-9_$]*")]

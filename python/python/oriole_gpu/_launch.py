@@ -33,6 +33,8 @@ class Timing:
     occupancy: float
     #: Cycles that warps did not issue, by reason, added up over all warps.
     stalls: Mapping[str, int]
+    #: What would help, in words, where the cause of lost time is plain.
+    advice: Sequence[str]
 
     @property
     def microseconds(self) -> float:

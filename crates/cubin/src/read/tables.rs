@@ -8,7 +8,7 @@ use crate::compat;
 use crate::error::CubinError;
 use crate::model::{Binding, FileKind, Relocation, Section, SectionKind, Symbol, SymbolKind};
 use crate::reloc::RelocKind;
-use crate::target::{EM_CUDA, Target};
+use crate::target::Target;
 
 type Header = elf::FileHeader64<LittleEndian>;
 type Sections<'a> = SectionTable<'a, Header>;
@@ -37,7 +37,7 @@ impl Budget {
 }
 
 /// Symbol type of a variable in an object file that is still to be linked.
-pub(crate) const STT_CUDA_OBJECT: u8 = 13;
+pub(crate) const STT_CUDA_OBJECT: elf::SymbolType = elf::SymbolType(13);
 
 /// `st_other` bit of a variable in shared memory, in such a file.
 pub(crate) const STO_CUDA_SHARED: u8 = 0x40;
@@ -48,7 +48,7 @@ const NO_CONTENTS: [u32; 3] = [0x7000_0007, 0x7000_0009, 0x7000_000a];
 
 /// Whether sections of this type stand for memory and have no contents in the file.
 pub fn takes_no_space(sh_type: u32) -> bool {
-    sh_type == elf::SHT_NOBITS || NO_CONTENTS.contains(&sh_type)
+    sh_type == elf::SHT_NOBITS.0 || NO_CONTENTS.contains(&sh_type)
 }
 
 /// What ELF itself says about a cubin.
@@ -74,8 +74,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Tables, Budget), CubinError> {
     let header = Header::parse(bytes)?;
     header.endian()?;
     let machine = header.e_machine(ENDIAN);
-    if machine != EM_CUDA {
-        return Err(CubinError::NotCuda { machine });
+    if machine != elf::EM_CUDA {
+        return Err(CubinError::NotCuda { machine: machine.0 });
     }
     let kind = match header.e_type(ENDIAN) {
         elf::ET_EXEC => FileKind::Executable,
@@ -87,9 +87,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Tables, Budget), CubinError> {
     let sections = sections(&table, bytes, &mut budget)?;
     let symbols = symbols(&table, bytes, &sections, &mut budget)?;
     let relocations = relocations(&table, bytes, sections.len(), symbols.len())?;
-    let e_flags = header.e_flags(ENDIAN);
-    let (abi_version, os_abi) = (header.e_ident().abi_version, header.e_ident().os_abi);
-    let compat = sections.iter().find(|s| s.sh_type == compat::SHT_CUDA_COMPAT);
+    let e_flags = header.e_flags(ENDIAN).0;
+    let (abi_version, os_abi) = (header.e_ident().abi_version, header.e_ident().os_abi.0);
+    let compat = sections.iter().find(|s| s.sh_type == compat::SHT_CUDA_COMPAT.0);
     let suffix = match compat {
         Some(section) => compat::suffix(&section.data, section.file_offset)?,
         None => None,
@@ -104,19 +104,18 @@ fn sections(table: &Sections<'_>, bytes: &[u8], budget: &mut Budget) -> Result<V
     for header in table.iter() {
         let name = String::from_utf8_lossy(table.section_name(ENDIAN, header)?).into_owned();
         let sh_type = header.sh_type(ENDIAN);
-        let data = if takes_no_space(sh_type) { &[] } else { header.data(ENDIAN, bytes)? };
+        let data = if takes_no_space(sh_type.0) { &[] } else { header.data(ENDIAN, bytes)? };
         let file_offset = header.sh_offset(ENDIAN);
         budget.take(name.len() + data.len(), file_offset)?;
         let sh_flags = header.sh_flags(ENDIAN);
         let sh_info = header.sh_info(ENDIAN);
-        let linked =
-            sh_flags & u64::from(elf::SHF_INFO_LINK) != 0 || sh_type == elf::SHT_REL || sh_type == elf::SHT_RELA;
+        let linked = sh_flags.contains(elf::SHF_INFO_LINK) || sh_type == elf::SHT_REL || sh_type == elf::SHT_RELA;
         let target = usize::try_from(sh_info).ok().filter(|&i| linked && i < table.len());
         out.push(Section {
             kind: section_kind(&name),
             name,
-            sh_type,
-            sh_flags,
+            sh_type: sh_type.0,
+            sh_flags: sh_flags.0,
             sh_link: header.sh_link(ENDIAN),
             sh_info,
             size: header.sh_size(ENDIAN),
@@ -175,7 +174,7 @@ fn symbols(
             elf::STT_OBJECT | STT_CUDA_OBJECT => SymbolKind::Object,
             elf::STT_FUNC => SymbolKind::Function,
             elf::STT_SECTION => SymbolKind::Section,
-            other => SymbolKind::Other(other),
+            other => SymbolKind::Other(other.0),
         };
         let binding = match entry.st_bind() {
             elf::STB_LOCAL => Binding::Local,
@@ -187,7 +186,7 @@ fn symbols(
             _ => String::from_utf8_lossy(entries.symbol_name(ENDIAN, entry)?).into_owned(),
         };
         budget.take(name.len(), 0)?;
-        let (other, value, size) = (entry.st_other(), entry.st_value(ENDIAN), entry.st_size(ENDIAN));
+        let (other, value, size) = (entry.st_other().0, entry.st_value(ENDIAN), entry.st_size(ENDIAN));
         let is_common = entry.st_shndx(ENDIAN) == elf::SHN_COMMON;
         out.push(Symbol { name, kind, binding, other, section, value, size, is_common });
     }
@@ -206,13 +205,13 @@ fn relocations(
         let section = header.info_link(ENDIAN).0;
         if let Some((entries, _)) = header.rel(ENDIAN, bytes)? {
             out.extend(entries.iter().map(|entry| {
-                let (number, symbol) = (entry.r_type(ENDIAN), entry.r_sym(ENDIAN));
+                let (number, symbol) = (entry.r_type(ENDIAN).0, entry.r_sym(ENDIAN));
                 relocation(section, entry.r_offset(ENDIAN), number, symbol, None)
             }));
         }
         if let Some((entries, _)) = header.rela(ENDIAN, bytes)? {
             out.extend(entries.iter().map(|entry| {
-                let (number, symbol) = (entry.r_type(ENDIAN, false), entry.r_sym(ENDIAN, false));
+                let (number, symbol) = (entry.r_type(ENDIAN, false).0, entry.r_sym(ENDIAN, false));
                 relocation(section, entry.r_offset(ENDIAN), number, symbol, Some(entry.r_addend(ENDIAN)))
             }));
         }

@@ -10,16 +10,10 @@ use super::plan::{Body, Link, Second, SectionPlan, SymbolTable};
 use crate::error::WriteError;
 use crate::model::{Binding, FileKind};
 use crate::spec::ModuleSpec;
-use crate::target::{ABI_VERSION_NEW, EM_CUDA, OSABI_CUDA_NEW, to_e_flags};
+use crate::target::{ABI_VERSION_NEW, OSABI_CUDA_NEW, to_e_flags};
 
 /// Alignment of program headers and of the tables.
 const TABLE_ALIGN: u64 = 8;
-
-/// Bytes of a pair of words.
-const PAIR_BYTES: usize = 8;
-
-/// What every text of a pair begins with.
-const TEXT_MARK: u8 = b'#';
 
 /// A section with its place in the file.
 struct Placed<'a> {
@@ -41,9 +35,8 @@ pub(super) fn emit(
         .iter()
         .map(|s| (s.kind != elf::STT_SECTION).then(|| writer.add_string(s.name.as_bytes())))
         .collect();
-    for text in sections.iter().flat_map(texts) {
-        writer.add_string(text.as_bytes());
-    }
+    let text_names: HashMap<&str, StringId> =
+        sections.iter().flat_map(texts).map(|text| (text, writer.add_string(text.as_bytes()))).collect();
     writer.reserve_null_symbol_index();
     for symbol in &symbols.symbols {
         writer.reserve_symbol_index(symbol.section.as_deref().and_then(|s| index.get(s).copied()));
@@ -51,11 +44,11 @@ pub(super) fn emit(
     let section_names: Vec<StringId> = sections.iter().map(|s| writer.add_section_name(s.name.as_bytes())).collect();
 
     writer.reserve_file_header();
-    writer.reserve_shstrtab();
-    writer.reserve_strtab();
+    writer.reserve_shstrtab().map_err(refused)?;
+    writer.reserve_strtab().map_err(refused)?;
     writer.reserve_symtab();
     let places = sections.iter().zip(section_names).map(|(plan, name)| {
-        let offset = reserve(&mut writer, plan) as u64;
+        let offset = reserve(&mut writer, plan);
         Placed { plan, name, offset }
     });
     let placed: Vec<Placed<'_>> = places.collect();
@@ -66,29 +59,27 @@ pub(super) fn emit(
     };
     let header_segments = if segments.is_empty() { 0 } else { 2 };
     let segment_count = segments.len() as u32 + header_segments;
-    let segment_offset = (writer.reserved_len() as u64).next_multiple_of(TABLE_ALIGN);
+    let segment_offset = writer.reserved_len().next_multiple_of(TABLE_ALIGN);
     if segment_count > 0 {
         writer.reserve_program_headers(segment_count);
     }
 
-    writer.write_file_header(&file_header(module)).map_err(|e| WriteError::Elf(e.to_string()))?;
+    writer.write_file_header(&file_header(module)).map_err(refused)?;
     writer.write_shstrtab();
-    let strings = writer.len();
     writer.write_strtab();
-    let strings = strings..writer.len();
     write_symbols(&mut writer, symbols, &symbol_names, &index);
     for section in &placed {
-        write_body(&mut writer, section.plan);
+        write_body(&mut writer, section.plan, &text_names);
     }
     write_section_headers(&mut writer, &placed, symbols.first_global, &index);
     if segment_count > 0 {
         write_segments(&mut writer, segment_offset, segment_count, &segments);
     }
-    let places = places_of_texts(&buffer[strings]);
-    for section in &placed {
-        place_texts(&mut buffer, section, &places)?;
-    }
     Ok(buffer)
+}
+
+fn refused(error: object::write::Error) -> WriteError {
+    WriteError::Elf(error.to_string())
 }
 
 /// The texts that the pairs of a section lead to.
@@ -103,40 +94,17 @@ fn texts(section: &SectionPlan) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Puts the places of texts into the pairs of a section: the library that wrote the string table does not
-/// tell them.
-fn place_texts(file: &mut [u8], section: &Placed<'_>, places: &HashMap<String, u32>) -> Result<(), WriteError> {
-    let Body::Pairs(pairs) = &section.plan.body else { return Ok(()) };
-    for (at, pair) in pairs.iter().enumerate() {
-        let Second::Text(text) = &pair.second else { continue };
-        let found = places.get(text).ok_or_else(|| WriteError::Elf(format!("'{text}' is not in the string table")))?;
-        let place = section.offset as usize + at * PAIR_BYTES + PAIR_BYTES / 2;
-        file[place..place + PAIR_BYTES / 2].copy_from_slice(&found.to_le_bytes());
-    }
-    Ok(())
-}
-
-/// Where in a string table the texts lie that begin as those of pairs do; one may be the end of a longer string.
-fn places_of_texts(table: &[u8]) -> HashMap<String, u32> {
-    let begins = table.iter().enumerate().filter(|(_, byte)| **byte == TEXT_MARK);
-    let place = |(at, _): (usize, &u8)| {
-        let text = table[at..].split(|byte| *byte == 0).next()?;
-        Some((String::from_utf8_lossy(text).into_owned(), at as u32))
-    };
-    begins.filter_map(place).collect()
-}
-
 fn file_header(module: &ModuleSpec) -> FileHeader {
     FileHeader {
-        os_abi: OSABI_CUDA_NEW,
+        os_abi: elf::OsAbi(OSABI_CUDA_NEW),
         abi_version: ABI_VERSION_NEW,
         e_type: match module.kind {
             FileKind::Executable => elf::ET_EXEC,
             FileKind::Relocatable => elf::ET_REL,
         },
-        e_machine: EM_CUDA,
+        e_machine: elf::EM_CUDA,
         e_entry: 0,
-        e_flags: to_e_flags(module.target),
+        e_flags: elf::FileFlags(to_e_flags(module.target)),
     }
 }
 
@@ -161,30 +129,29 @@ fn reserve_indices<'a>(
 }
 
 /// Reserves the bytes of a section; gives their offset.
-fn reserve(writer: &mut Writer<'_>, section: &SectionPlan) -> usize {
+fn reserve(writer: &mut Writer<'_>, section: &SectionPlan) -> u64 {
     match &section.body {
-        Body::Data(bytes) => writer.reserve(bytes.len(), section.align as usize),
+        Body::Data(bytes) => writer.reserve(bytes.len() as u64, section.align),
         Body::NoBits(_) => writer.reserved_len(),
-        Body::Pairs(_) => writer.reserve(section.size() as usize, section.align as usize),
+        Body::Pairs(_) => writer.reserve(section.size(), section.align),
         Body::Relocations(list) => writer.reserve_relocations(list.len(), section.sh_type == elf::SHT_RELA),
     }
 }
 
-fn write_body(writer: &mut Writer<'_>, section: &SectionPlan) {
+fn write_body(writer: &mut Writer<'_>, section: &SectionPlan, text_names: &HashMap<&str, StringId>) {
     match &section.body {
         Body::Data(bytes) if bytes.is_empty() => {}
         Body::Data(bytes) => {
-            writer.write_align(section.align as usize);
+            writer.write_align(section.align);
             writer.write(bytes);
         }
         Body::NoBits(_) => {}
         Body::Pairs(pairs) => {
-            writer.write_align(section.align as usize);
+            writer.write_align(section.align);
             for pair in pairs {
                 let second = match &pair.second {
                     Second::Number(number) => *number,
-                    // Known once the file is written.
-                    Second::Text(_) => 0,
+                    Second::Text(text) => writer.string_offset(text_names.get(text.as_str()).copied()),
                 };
                 writer.write(&pair.first.to_le_bytes());
                 writer.write(&second.to_le_bytes());
@@ -193,7 +160,12 @@ fn write_body(writer: &mut Writer<'_>, section: &SectionPlan) {
         Body::Relocations(list) => {
             writer.write_align_relocation();
             for r in list {
-                let rel = Rel { r_offset: r.offset, r_sym: r.symbol, r_type: r.kind.number, r_addend: r.addend };
+                let rel = Rel {
+                    r_offset: r.offset,
+                    r_sym: r.symbol,
+                    r_type: elf::RelocationType(r.kind.number),
+                    r_addend: r.addend,
+                };
                 writer.write_relocation(section.sh_type == elf::SHT_RELA, &rel);
             }
         }
@@ -214,10 +186,10 @@ fn write_symbols(
             Binding::Weak => elf::STB_WEAK,
         };
         writer.write_symbol(&Sym {
-            name: *name,
-            section: symbol.section.as_deref().and_then(|s| index.get(s).copied()),
-            st_info: (bind << 4) | symbol.kind,
-            st_other: symbol.other,
+            st_name: writer.string_offset(*name),
+            section: symbol.section.as_deref().and_then(|s| index.get(s)).map(|index| index.0),
+            st_info: elf::SymbolInfo::new(bind, symbol.kind),
+            st_other: elf::SymbolOther(symbol.other),
             st_shndx: elf::SHN_UNDEF,
             st_value: symbol.value,
             st_size: symbol.size,
@@ -244,9 +216,9 @@ fn write_section_headers(
             Body::Data(_) | Body::NoBits(_) | Body::Pairs(_) => plan.size(),
         };
         writer.write_section_header(&SectionHeader {
-            name: Some(section.name),
+            sh_name: writer.section_name_offset(Some(section.name)),
             sh_type: plan.sh_type,
-            sh_flags: u64::from(plan.flags),
+            sh_flags: plan.flags,
             sh_addr: 0,
             sh_offset: section.offset,
             sh_size: size,
@@ -260,7 +232,7 @@ fn write_section_headers(
 
 /// A run of sections that are loaded with the same rights.
 struct Segment {
-    flags: u32,
+    flags: elf::ProgramFlags,
     offset: u64,
     file_size: u64,
     memory_size: u64,
@@ -269,11 +241,15 @@ struct Segment {
 /// The runs of neighbouring sections in memory.
 fn segments(placed: &[Placed<'_>]) -> Vec<Segment> {
     let mut out: Vec<Segment> = Vec::new();
-    for section in placed.iter().filter(|s| s.plan.flags & elf::SHF_ALLOC != 0) {
+    for section in placed.iter().filter(|s| s.plan.flags.contains(elf::SHF_ALLOC)) {
         let plan = section.plan;
-        let executable = if plan.flags & elf::SHF_EXECINSTR != 0 { elf::PF_X } else { 0 };
-        let writable = if plan.flags & elf::SHF_WRITE != 0 { elf::PF_W } else { 0 };
-        let flags = elf::PF_R | executable | writable;
+        let mut flags = elf::PF_R;
+        if plan.flags.contains(elf::SHF_EXECINSTR) {
+            flags |= elf::PF_X;
+        }
+        if plan.flags.contains(elf::SHF_WRITE) {
+            flags |= elf::PF_W;
+        }
         if out.last().is_none_or(|last| last.flags != flags) {
             out.push(Segment { flags, offset: section.offset, file_size: 0, memory_size: 0 });
         }

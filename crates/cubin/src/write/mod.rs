@@ -12,7 +12,7 @@ mod sections;
 mod symbols;
 mod variables;
 
-use object::elf;
+use object::elf::{self, SectionFlags};
 
 pub use layout::{param_base, reserved_shared, targets};
 
@@ -32,13 +32,13 @@ use variables::{CONSTANT, GLOBAL, GLOBAL_INIT, SHARED, VariableSection, Variable
 
 /// Section flags: constants and kernels' shared memory are memory, code can be executed,
 /// variables can be written.
-const CONSTANT_FLAGS: u32 = elf::SHF_ALLOC;
-const TEXT_FLAGS: u32 = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
-const MEMORY_FLAGS: u32 = elf::SHF_ALLOC | elf::SHF_WRITE;
+const CONSTANT_FLAGS: SectionFlags = elf::SHF_ALLOC;
+const TEXT_FLAGS: SectionFlags = SectionFlags(elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0);
+const MEMORY_FLAGS: SectionFlags = SectionFlags(elf::SHF_ALLOC.0 | elf::SHF_WRITE.0);
 
 /// Flags of `.note.nv.tkinfo` and `.note.nv.cuinfo`, as ptxas sets them.
-const TKINFO_FLAGS: u32 = 0x0200_0000;
-const CUINFO_FLAGS: u32 = 0x0100_0000;
+const TKINFO_FLAGS: SectionFlags = SectionFlags(0x0200_0000);
+const CUINFO_FLAGS: SectionFlags = SectionFlags(0x0100_0000);
 
 /// Bytes to which code is aligned: a line of the instruction cache, as all files of ptxas 12 and 13 have it.
 pub(crate) const TEXT_ALIGN: u64 = 128;
@@ -104,12 +104,12 @@ fn all_sections(
     let (mut frames, addresses) = frame::debug_frame(&module.functions);
     let rest = relocator.take(DEBUG_FRAME, &mut frames, 0, &addresses)?;
     relocator.add_section(DEBUG_FRAME, rest);
-    let mut out = vec![SectionPlan::data(DEBUG_FRAME.to_owned(), 0, 1, frames)];
+    let mut out = vec![SectionPlan::data(DEBUG_FRAME.to_owned(), SectionFlags(0), 1, frames)];
     out.extend(notes(module, layout, symbols)?);
     for (name, mut bytes, relocations) in lines::sections(module)? {
         let rest = relocator.take(&name, &mut bytes, 0, &relocations)?;
         relocator.add_section(&name, rest);
-        out.push(SectionPlan::data(name, 0, 1, bytes));
+        out.push(SectionPlan::data(name, SectionFlags(0), 1, bytes));
     }
     let call_graph = info::call_graph(module, symbols)?;
     out.push(SectionPlan::pairs(".nv.callgraph", SHT_CUDA_CALLGRAPH, call_graph));
@@ -141,7 +141,7 @@ fn notes(module: &ModuleSpec, layout: &Layout, symbols: &SymbolTable) -> Result<
     out.push(SectionPlan::table(".nv.info".to_owned(), SHT_CUDA_INFO, info::module_info(layout, module, symbols)?));
     if let Some(fastpath) = layout.compat {
         let bytes = info::compat(module, fastpath)?;
-        let compat = SectionPlan::data(".nv.compat".to_owned(), 0, 4, bytes);
+        let compat = SectionPlan::data(".nv.compat".to_owned(), SectionFlags(0), 4, bytes);
         out.push(SectionPlan { sh_type: compat::SHT_CUDA_COMPAT, ..compat });
     }
     for function in &module.functions {
@@ -273,7 +273,7 @@ fn slot_relocations(module: &ModuleSpec, layout: &Layout, function: &FunctionSpe
 fn variable_section(
     name: &str,
     section: &VariableSection<'_>,
-    flags: u32,
+    flags: SectionFlags,
     relocator: &mut Relocator<'_>,
 ) -> Result<SectionPlan, WriteError> {
     let mut bytes = section.bytes();

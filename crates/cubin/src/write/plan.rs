@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
-use object::elf;
+use object::elf::{self, SectionFlags, SectionType, SymbolType};
 
 use crate::error::WriteError;
 use crate::model::Binding;
 use crate::reloc::RelocKind;
 
 /// `sh_type` values of CUDA.
-pub(super) const SHT_CUDA_INFO: u32 = 0x7000_0000;
-pub(super) const SHT_CUDA_CALLGRAPH: u32 = 0x7000_0001;
-pub(super) const SHT_CUDA_PROTOTYPE: u32 = 0x7000_0002;
+pub(super) const SHT_CUDA_INFO: SectionType = SectionType(0x7000_0000);
+pub(super) const SHT_CUDA_CALLGRAPH: SectionType = SectionType(0x7000_0001);
+pub(super) const SHT_CUDA_PROTOTYPE: SectionType = SectionType(0x7000_0002);
 
 /// What a planned section holds.
 pub(super) enum Body {
@@ -57,8 +57,8 @@ pub(super) enum Link {
 /// A section that will be written.
 pub(super) struct SectionPlan {
     pub(super) name: String,
-    pub(super) sh_type: u32,
-    pub(super) flags: u32,
+    pub(super) sh_type: SectionType,
+    pub(super) flags: SectionFlags,
     pub(super) align: u64,
     pub(super) entry_size: u64,
     pub(super) link: Link,
@@ -71,7 +71,7 @@ pub(super) struct SectionPlan {
 
 impl SectionPlan {
     /// A section of program data.
-    pub(super) fn data(name: String, flags: u32, align: u64, bytes: Vec<u8>) -> Self {
+    pub(super) fn data(name: String, flags: SectionFlags, align: u64, bytes: Vec<u8>) -> Self {
         SectionPlan {
             name,
             sh_type: elf::SHT_PROGBITS,
@@ -86,18 +86,18 @@ impl SectionPlan {
     }
 
     /// A section of memory without contents.
-    pub(super) fn nobits(name: String, flags: u32, align: u64, size: u64) -> Self {
+    pub(super) fn nobits(name: String, flags: SectionFlags, align: u64, size: u64) -> Self {
         let body = Body::NoBits(size);
         SectionPlan { sh_type: elf::SHT_NOBITS, body, ..Self::data(name, flags, align, Vec::new()) }
     }
 
     /// A section of this type that refers to the symbol table.
-    pub(super) fn table(name: String, sh_type: u32, bytes: Vec<u8>) -> Self {
-        SectionPlan { sh_type, link: Link::Symtab, ..Self::data(name, 0, 4, bytes) }
+    pub(super) fn table(name: String, sh_type: SectionType, bytes: Vec<u8>) -> Self {
+        SectionPlan { sh_type, link: Link::Symtab, ..Self::data(name, SectionFlags(0), 4, bytes) }
     }
 
     /// A table of pairs of words.
-    pub(super) fn pairs(name: &str, sh_type: u32, pairs: Vec<Pair>) -> Self {
+    pub(super) fn pairs(name: &str, sh_type: SectionType, pairs: Vec<Pair>) -> Self {
         SectionPlan { body: Body::Pairs(pairs), entry_size: 8, ..Self::table(name.to_owned(), sh_type, Vec::new()) }
     }
 
@@ -122,7 +122,7 @@ impl SectionPlan {
 /// A symbol that will be written.
 pub(super) struct SymbolPlan {
     pub(super) name: String,
-    pub(super) kind: u8,
+    pub(super) kind: SymbolType,
     pub(super) binding: Binding,
     pub(super) other: u8,
     /// Name of its section, `None` where it is external.

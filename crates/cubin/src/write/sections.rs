@@ -5,6 +5,7 @@ use super::variables::{CONSTANT, GLOBAL, GLOBAL_INIT, SHARED};
 use crate::model::FileKind;
 use crate::read::STO_CUDA_SHARED;
 use crate::spec::{FunctionSpec, ModuleSpec};
+use object::elf::SectionType;
 
 /// Name of the section about stack frames.
 pub(super) const DEBUG_FRAME: &str = ".debug_frame";
@@ -26,21 +27,21 @@ pub(super) fn shared_base(module: &ModuleSpec, layout: &Layout) -> u32 {
 pub(super) struct ObjectType {
     prefix: &'static str,
     /// Type of the section.
-    pub(super) sh_type: u32,
+    pub(super) sh_type: SectionType,
     /// Bits in `st_other` of variables in the section.
     pub(super) other: u8,
 }
 
 /// Longer prefixes first.
 static OBJECT_TYPES: [ObjectType; 8] = [
-    ObjectType { prefix: GLOBAL_INIT, sh_type: 0x7000_0008, other: 0x20 },
-    ObjectType { prefix: GLOBAL, sh_type: 0x7000_0007, other: 0x20 },
-    ObjectType { prefix: ".nv.shared.", sh_type: 0x7000_000a, other: STO_CUDA_SHARED },
-    ObjectType { prefix: SHARED, sh_type: 0x7000_000a, other: STO_CUDA_SHARED },
-    ObjectType { prefix: ".nv.constant0", sh_type: 0x7000_0064, other: 0x80 },
-    ObjectType { prefix: ".nv.constant2", sh_type: 0x7000_0066, other: 0x80 },
-    ObjectType { prefix: CONSTANT, sh_type: 0x7000_0067, other: 0x80 },
-    ObjectType { prefix: ADDRESS_TABLE, sh_type: 0x7000_0068, other: 0x80 },
+    ObjectType { prefix: GLOBAL_INIT, sh_type: SectionType(0x7000_0008), other: 0x20 },
+    ObjectType { prefix: GLOBAL, sh_type: SectionType(0x7000_0007), other: 0x20 },
+    ObjectType { prefix: ".nv.shared.", sh_type: SectionType(0x7000_000a), other: STO_CUDA_SHARED },
+    ObjectType { prefix: SHARED, sh_type: SectionType(0x7000_000a), other: STO_CUDA_SHARED },
+    ObjectType { prefix: ".nv.constant0", sh_type: SectionType(0x7000_0064), other: 0x80 },
+    ObjectType { prefix: ".nv.constant2", sh_type: SectionType(0x7000_0066), other: 0x80 },
+    ObjectType { prefix: CONSTANT, sh_type: SectionType(0x7000_0067), other: 0x80 },
+    ObjectType { prefix: ADDRESS_TABLE, sh_type: SectionType(0x7000_0068), other: 0x80 },
 ];
 
 /// What it says of this section.

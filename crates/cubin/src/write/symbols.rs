@@ -1,6 +1,6 @@
 //! The symbols of a module.
 
-use object::elf;
+use object::elf::{self, SymbolType};
 
 use super::layout::Layout;
 use super::plan::SymbolPlan;
@@ -83,17 +83,17 @@ pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variable
 }
 
 /// A symbol that another file defines.
-fn undefined(name: &str, kind: u8, binding: Binding, size: u64) -> SymbolPlan {
+fn undefined(name: &str, kind: SymbolType, binding: Binding, size: u64) -> SymbolPlan {
     SymbolPlan { name: name.to_owned(), kind, binding, other: 0, section: None, value: 0, size }
 }
 
 /// `st_type` of a texture, sampler or surface.
-pub(super) fn object_type(kind: ObjectKind) -> u8 {
-    match kind {
+pub(super) fn object_type(kind: ObjectKind) -> SymbolType {
+    SymbolType(match kind {
         ObjectKind::Texture => 10,
         ObjectKind::Sampler => 11,
         ObjectKind::Surface => 12,
-    }
+    })
 }
 
 /// A texture, sampler or surface: one of the module is undefined, a parameter stands at its kernel.
@@ -153,7 +153,7 @@ fn function_symbols(out: &mut Vec<SymbolPlan>, shared_base: u32, function: &Func
 }
 
 /// A local name for a range (offset and size in bytes) of a section.
-fn inner(name: &str, kind: u8, section: String, (value, size): (u64, u64)) -> SymbolPlan {
+fn inner(name: &str, kind: SymbolType, section: String, (value, size): (u64, u64)) -> SymbolPlan {
     let section = Some(section);
     SymbolPlan { name: name.to_owned(), kind, binding: Binding::Local, other: 0, section, value, size }
 }

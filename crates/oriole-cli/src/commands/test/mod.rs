@@ -3,6 +3,7 @@
 mod build;
 mod contents;
 mod execution;
+mod junit;
 mod manifest;
 mod outcome;
 mod parameter;
@@ -168,7 +169,7 @@ struct Reports<'a> {
 fn finish(reports: &Reports<'_>, outcomes: &[Outcome], seconds: f64) -> Result<(), Failure> {
     let mut outputs = Outputs::default();
     if let Some(path) = reports.junit {
-        outputs.add(path, report::junit(outcomes)?.as_bytes())?;
+        outputs.add(path, junit::document(outcomes)?.as_bytes())?;
     }
     if let Some(path) = reports.json {
         outputs.add(path, report::json(reports.part.as_ref(), outcomes, seconds)?.as_bytes())?;
