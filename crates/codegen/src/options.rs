@@ -55,6 +55,10 @@ pub struct CompileOptions {
     pub file_name: String,
     /// Make an object file for a linker.
     pub relocatable: bool,
+    /// Static shared memory may be as large as a block can have. So it may on targets of one chip (`sm_90a`) anyway.
+    pub extended_shared: bool,
+    /// What the cubin tells the program on the host, word for word: section `.nv.host`.
+    pub host: Option<Vec<u8>>,
     /// What the cubin tells debuggers.
     pub debug: DebugInfo,
 }
@@ -84,6 +88,8 @@ impl Default for CompileOptions {
             pass_limit: None,
             file_name: String::new(),
             relocatable: false,
+            extended_shared: false,
+            host: None,
             debug: DebugInfo::None,
         }
     }

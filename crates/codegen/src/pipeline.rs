@@ -150,6 +150,7 @@ fn compile_tree(
         arch,
         relocatable: options.relocatable,
         keeps_jumps: settings.level == 0,
+        extended_shared: options.extended_shared || target.suffix == Suffix::Arch,
         inlines,
         tail_calls,
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
@@ -227,6 +228,7 @@ fn compile_tree(
     session.poll()?;
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
     let (mut spec, lines) = watch.time(ENCODING, || emit(target, ast, &module, &code, &allocation, kind))?;
+    spec.host.clone_from(&options.host);
     drop(code);
     if let Some(ptx) = ptx.filter(|_| wants_lines) {
         let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());

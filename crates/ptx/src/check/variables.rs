@@ -14,7 +14,7 @@ const MOST_PARAMETERS: u64 = 0x7ffc;
 /// Most bytes of kernel parameters before PTX 8.1.
 const FORMER_PARAMETERS: u64 = 4352;
 /// Most bytes of `.shared` variables of a kernel.
-const MOST_SHARED: u64 = 0xc000;
+const MOST_SHARED: u64 = 0x38c00;
 /// Most bytes of a vector.
 const WIDEST_VECTOR: u32 = 16;
 
@@ -191,6 +191,12 @@ impl<'m> Checker<'m> {
                     false => "only the last parameter can be left open",
                 };
                 self.declaration(span, message, "write the number of elements in the brackets");
+            }
+            if param.linkage == Linkage::Hidden {
+                self.needs("`.hidden`", "hidden_parameters", span);
+                if !function.is_entry {
+                    self.declaration(span, "`.hidden` is only for kernel parameters", "remove it");
+                }
             }
             if param.ptr.is_some() {
                 self.needs("`.ptr`", "pointer_parameters", span);
