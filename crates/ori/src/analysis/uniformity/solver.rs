@@ -265,12 +265,23 @@ impl<'f, F: Findings> Solver<'f, F> {
             }
             // MovPhis of the join have their sources live before it.
             for &inst in self.func.phis(join) {
-                self.func.for_each_def(inst, |r| met.push((r.reg, join)));
+                if !self.brings_one_value(inst, branch, &region) {
+                    self.func.for_each_def(inst, |r| met.push((r.reg, join)));
+                }
             }
         }
         for (reg, join) in met {
             self.raise(reg, level, Cause::Join { branch, join });
         }
+    }
+
+    /// Whichever way threads take from `branch` to a MovPhi, it takes the same value, which is made on none of the ways: it does not tell
+    /// which one they took.
+    fn brings_one_value(&self, phi: InstId, branch: Block, region: &EntitySet<Block>) -> bool {
+        let mut brought = self.func.phi_inputs(phi).filter(|(_, pred)| *pred == branch || region.contains(*pred));
+        let Some((first, _)) = brought.next() else { return false };
+        let made_on_a_way = |reg: VReg| self.writers().row(reg.index()).iter().any(|block| region.contains(*block));
+        brought.all(|(other, _)| other == first) && first.as_reg().is_none_or(|reg| !made_on_a_way(reg))
     }
 
     /// Blocks that `branch` reaches without passing `end`, and those of them that it reaches from two

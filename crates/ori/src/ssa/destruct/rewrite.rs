@@ -27,6 +27,8 @@ pub(super) struct Plan<'p> {
     pub(super) passing: &'p [Passing],
     /// Results of MovPhis that no defined value reaches.
     pub(super) undefined: &'p FxHashSet<VReg>,
+    /// Ends of blocks, and places that hold nothing there.
+    pub(super) unfilled: &'p [(Block, Node)],
 }
 
 /// Name registers instead of values. Gives what is left behind.
@@ -49,8 +51,10 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
     rewriter.keep_registers(func);
     rewriter.hoist_gathers(func);
     let (arrivals, departures) = by_block(func, plan.passing);
+    let mut unfilled: SecondaryMap<Block, Vec<Node>> = entry_for_each(func.blocks().len());
+    plan.unfilled.iter().for_each(|(block, place)| unfilled[*block].push(*place));
     for block in func.layout().to_vec() {
-        rewriter.block(func, block, &arrivals[block], &departures[block])?;
+        rewriter.block(func, block, (&arrivals[block], &departures[block], &unfilled[block]))?;
     }
     let mut edit = func.edit();
     edit.swap_regs(&mut rewriter.vregs);
@@ -187,8 +191,7 @@ impl Rewriter<'_> {
         &mut self,
         func: &mut Function,
         block: Block,
-        arrivals: &[(Node, Node)],
-        departures: &[(Node, Node)],
+        (arrivals, departures, unfilled): (&[(Node, Node)], &[(Node, Node)], &[Node]),
     ) -> Result<(), BuildError> {
         let old = func.edit().take_insts(block);
         let mut out = Vec::with_capacity(old.len());
@@ -211,6 +214,11 @@ impl Rewriter<'_> {
             moves.push(Copy { from, ..copy });
         }
         self.place(func, &moves, &mut out)?;
+        for &place in unfilled {
+            let operand = self.operand_of(place);
+            out.push(func.edit().add(Inst::undef(operand)));
+            self.done.may_have_dead_code = true;
+        }
         for &inst in &old[exit..] {
             self.inst(func, inst, &mut out)?;
         }
