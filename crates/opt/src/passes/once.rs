@@ -57,13 +57,20 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         }
     }
     remove_unreachable(func, &Cfg::new(func));
-    let cfg = Cfg::new(func);
+    let mut cfg = Cfg::new(func);
     for election in elections(func) {
-        let Some(region) = elected_code(func, context.arch, (&cfg, &uniformity), &election) else { continue };
-        if context.tally.is_open() {
-            context.tally.count(FOR_THE_WARP);
-            take_along(func, &election, &region);
+        // Code under one election may stand in several pieces, each behind the one before.
+        for block in cfg.rpo().to_vec() {
+            let Some(region) = elected_code(func, context.arch, (&cfg, &uniformity), &election, block) else {
+                continue;
+            };
+            if context.tally.is_open() {
+                context.tally.count(FOR_THE_WARP);
+                take_along(func, &election, &region);
+                cfg = Cfg::new(func);
+            }
         }
+        sweep(func, &election);
     }
     let changed = context.tally.last().is_some();
     if changed {
@@ -162,8 +169,29 @@ fn takes_one_of_many(func: &Function, uniformity: &Uniformity, inst: InstId) -> 
     data.opcode == Opcode::R2UR && data.uses().any(|(_, operand)| uniformity.is_varying_operand(operand))
 }
 
+/// The threads that come to the end of a block are those among which one was elected: nothing is in between at which some of them go
+/// another way or others join them.
+fn come_from(func: &Function, (cfg, uniformity): (&Cfg, &Uniformity), election: &Election, block: Block) -> bool {
+    let parts = |inst: &InstId| func[*inst].opcode.info().effects.intersects(Effects::BRANCH);
+    let mut at = block;
+    loop {
+        let insts = func.block_insts(at);
+        let Some((_, insts)) = insts.split_last() else { return false };
+        if at == election.block {
+            let behind = insts.iter().skip_while(|inst| **inst != election.inst);
+            return !behind.clone().any(parts);
+        }
+        let Some(above) = cfg.single_pred(at).filter(|above| *above != block) else { return false };
+        if insts.iter().any(parts) || func.succs(above).len() > 1 && uniformity.is_divergent(above) {
+            return false;
+        }
+        at = above;
+    }
+}
+
 /// The code that the elected thread executes before it meets the others, and what needs the election as its guard.
 struct Region {
+    from: Block,
     first: Block,
     guarded: Vec<InstId>,
 }
@@ -174,22 +202,18 @@ fn elected_code(
     arch: Arch,
     (cfg, uniformity): (&Cfg, &Uniformity),
     election: &Election,
+    block: Block,
 ) -> Option<Region> {
-    let (first, join) = ways(func, election.block, election.elected)?;
-    // Those that elect are those that come to the branch.
-    let at = func.block_insts(election.block).iter().position(|inst| *inst == election.inst)?;
-    let part = |inst: &InstId| func[*inst].opcode.info().effects.intersects(Effects::BRANCH);
-    let rest = &func.block_insts(election.block)[at + 1..];
-    let (_, between) = rest.split_last()?;
-    if between.iter().any(part) || !func.phis(join).is_empty() {
+    let (first, join) = ways(func, block, election.elected)?;
+    if !func.phis(join).is_empty() || !come_from(func, (cfg, uniformity), election, block) {
         return None;
     }
-    let blocks = region(func, cfg, election.block, first, join)?;
+    let blocks = region(func, cfg, block, first, join)?;
     let (mut guarded, mut acts) = (Vec::new(), false);
-    for &block in &blocks {
-        for &inst in func.block_insts(block) {
+    for &within in &blocks {
+        for &inst in func.block_insts(within) {
             let is_branch = exit_of(&func[inst]) == Exit::Branch;
-            if is_branch && !uniformity.is_divergent(block) || only_computes(func, arch, inst) {
+            if is_branch && !uniformity.is_divergent(within) || only_computes(func, arch, inst) {
                 if takes_one_of_many(func, uniformity, inst) {
                     return None;
                 }
@@ -202,7 +226,7 @@ fn elected_code(
             }
         }
     }
-    acts.then_some(Region { first, guarded })
+    acts.then_some(Region { from: block, first, guarded })
 }
 
 /// The blocks from `first` on up to `join`, if nothing else leads into them and they lead nowhere else.
@@ -261,7 +285,7 @@ fn only_orders(inst: &Inst) -> bool {
 
 /// All threads go where the elected one goes, who alone does what has a guard there.
 fn take_along(func: &mut Function, election: &Election, region: &Region) {
-    decide(func, election.block, region.first);
+    decide(func, region.from, region.first);
     for &inst in &region.guarded {
         let unread = func[inst].defs().filter_map(|(at, operand)| Some((at, nothing(func, operand)?)));
         let unread: Vec<(usize, Operand)> = unread.collect();
@@ -272,6 +296,10 @@ fn take_along(func: &mut Function, election: &Election, region: &Region) {
             inst.set_guard(Some(Guard { pred: election.elected, negated: false }));
         });
     }
+}
+
+/// Take an election out that nobody asks for any more.
+fn sweep(func: &mut Function, election: &Election) {
     if func.def_use().is_some_and(|uses| uses.count(election.elected) == 0) {
         let inst = election.inst;
         func.edit().retain_insts(election.block, |_, other| other != inst);
