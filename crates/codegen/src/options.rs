@@ -2,7 +2,7 @@
 
 use crate::error::CompileError;
 use crate::selection::passes;
-use oriole_cubin::Target;
+use oriole_cubin::{Suffix, Target};
 use oriole_opt::knobs::Knobs;
 use oriole_passes::{FastCompile, Limit, Settings};
 use std::borrow::Cow;
@@ -108,6 +108,12 @@ pub enum DebugInfo {
 }
 
 impl CompileOptions {
+    /// What a file may have for these options.
+    pub fn leeway(&self) -> oriole_ptx::Leeway {
+        let of_one_chip = self.target.is_some_and(|target| target.suffix == Suffix::Arch);
+        oriole_ptx::Leeway { object: self.relocatable, extended_shared: self.extended_shared || of_one_chip }
+    }
+
     /// Whether the options make sense, as far as that does not depend on the module.
     ///
     /// # Errors

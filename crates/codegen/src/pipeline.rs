@@ -97,8 +97,7 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
 pub fn compile_in(ptx: &str, options: &CompileOptions, session: &Session<'_>) -> Result<Compiled, CompileError> {
     session.watched(|| {
         let mut watch = Watch::default();
-        let load = if options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
-        let ast = watch.time("parse", || load(ptx)).map_err(CompileError::Source)?;
+        let ast = watch.time("parse", || oriole_ptx::load_with(ptx, options.leeway())).map_err(CompileError::Source)?;
         compile_tree(Cow::Owned(ast), Some(ptx), options, session, watch)
     })?
 }

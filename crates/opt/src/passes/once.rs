@@ -226,7 +226,7 @@ fn elected_code(
             }
         }
     }
-    acts.then_some(Region { from: block, first, guarded })
+    (acts || !guarded.is_empty()).then_some(Region { from: block, first, guarded })
 }
 
 /// The blocks from `first` on up to `join`, if nothing else leads into them and they lead nowhere else.
