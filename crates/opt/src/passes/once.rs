@@ -169,24 +169,27 @@ fn takes_one_of_many(func: &Function, uniformity: &Uniformity, inst: InstId) -> 
     data.opcode == Opcode::R2UR && data.uses().any(|(_, operand)| uniformity.is_varying_operand(operand))
 }
 
-/// The threads that come to the end of a block are those among which one was elected: nothing is in between at which some of them go
-/// another way or others join them.
+/// The threads that come to the end of a block are those among which one was elected: on no way in between do some of them go another
+/// way, or call.
 fn come_from(func: &Function, (cfg, uniformity): (&Cfg, &Uniformity), election: &Election, block: Block) -> bool {
-    let parts = |inst: &InstId| func[*inst].opcode.info().effects.intersects(Effects::BRANCH);
-    let mut at = block;
-    loop {
+    let leaves = |inst: &InstId| {
+        func[*inst].opcode.info().effects.intersects(Effects::BRANCH) && exit_of(&func[*inst]) != Exit::Branch
+    };
+    let (mut seen, mut work) = (EntitySet::new(), vec![block]);
+    seen.insert(block);
+    while let Some(at) = work.pop() {
+        let parts = at != block && func.succs(at).len() > 1 && uniformity.is_divergent(at);
         let insts = func.block_insts(at);
-        let Some((_, insts)) = insts.split_last() else { return false };
-        if at == election.block {
-            let behind = insts.iter().skip_while(|inst| **inst != election.inst);
-            return !behind.clone().any(parts);
-        }
-        let Some(above) = cfg.single_pred(at).filter(|above| *above != block) else { return false };
-        if insts.iter().any(parts) || func.succs(above).len() > 1 && uniformity.is_divergent(above) {
+        let is_first = at == election.block;
+        let from = if is_first { insts.iter().position(|inst| *inst == election.inst).unwrap_or(0) } else { 0 };
+        if parts || insts[from..].iter().any(leaves) {
             return false;
         }
-        at = above;
+        if !is_first {
+            work.extend(cfg.preds(at).iter().filter(|pred| seen.insert(**pred)));
+        }
     }
+    seen.contains(election.block)
 }
 
 /// The code that the elected thread executes before it meets the others, and what needs the election as its guard.
@@ -253,10 +256,10 @@ fn region(func: &Function, cfg: &Cfg, from: Block, first: Block, join: Block) ->
 fn can_be_guarded(func: &Function, inst: InstId) -> bool {
     let data = &func[inst];
     let unsuitable = Effects::CONVERGENT.with(Effects::BRANCH);
+    let uses = |reg: VReg| func.def_use().map_or(1, |uses| uses.count(reg));
     let unread = |operand: Operand| {
-        let reg = operand.as_whole_reg();
-        let counted = reg.and_then(|reg| Some(func.def_use()?.count(reg)));
-        nothing(func, operand).is_some() && counted == Some(0) || !operand.names_registers()
+        let is_read = func.named(operand).into_iter().any(|reg| uses(reg) > 0);
+        !operand.names_registers() || nothing(func, operand).is_some() && !is_read
     };
     data.is_machine()
         && data.guard().is_none()
@@ -269,7 +272,7 @@ fn can_be_guarded(func: &Function, inst: InstId) -> bool {
 
 /// Where a result goes that nobody reads, in the place of a register.
 fn nothing(func: &Function, operand: Operand) -> Option<Operand> {
-    match func[operand.as_whole_reg()?].file() {
+    match func[func.first_named(operand)?].file() {
         RegFile::R => Some(Operand::rz()),
         RegFile::P => Some(Operand::pt()),
         _ => None,
