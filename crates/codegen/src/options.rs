@@ -2,7 +2,7 @@
 
 use crate::error::CompileError;
 use crate::selection::passes;
-use oriole_cubin::Target;
+use oriole_cubin::{Suffix, Target};
 use oriole_opt::knobs::Knobs;
 use oriole_passes::{FastCompile, Limit, Settings};
 use std::borrow::Cow;
@@ -55,6 +55,10 @@ pub struct CompileOptions {
     pub file_name: String,
     /// Make an object file for a linker.
     pub relocatable: bool,
+    /// Static shared memory may be as large as a block can have. So it may on targets of one chip (`sm_90a`) anyway.
+    pub extended_shared: bool,
+    /// What the cubin tells the program on the host, word for word: section `.nv.host`.
+    pub host: Option<Vec<u8>>,
     /// What the cubin tells debuggers.
     pub debug: DebugInfo,
 }
@@ -84,6 +88,8 @@ impl Default for CompileOptions {
             pass_limit: None,
             file_name: String::new(),
             relocatable: false,
+            extended_shared: false,
+            host: None,
             debug: DebugInfo::None,
         }
     }
@@ -102,6 +108,12 @@ pub enum DebugInfo {
 }
 
 impl CompileOptions {
+    /// What a file may have for these options.
+    pub fn leeway(&self) -> oriole_ptx::Leeway {
+        let of_one_chip = self.target.is_some_and(|target| target.suffix == Suffix::Arch);
+        oriole_ptx::Leeway { object: self.relocatable, extended_shared: self.extended_shared || of_one_chip }
+    }
+
     /// Whether the options make sense, as far as that does not depend on the module.
     ///
     /// # Errors

@@ -97,8 +97,7 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
 pub fn compile_in(ptx: &str, options: &CompileOptions, session: &Session<'_>) -> Result<Compiled, CompileError> {
     session.watched(|| {
         let mut watch = Watch::default();
-        let load = if options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
-        let ast = watch.time("parse", || load(ptx)).map_err(CompileError::Source)?;
+        let ast = watch.time("parse", || oriole_ptx::load_with(ptx, options.leeway())).map_err(CompileError::Source)?;
         compile_tree(Cow::Owned(ast), Some(ptx), options, session, watch)
     })?
 }
@@ -150,6 +149,7 @@ fn compile_tree(
         arch,
         relocatable: options.relocatable,
         keeps_jumps: settings.level == 0,
+        extended_shared: options.extended_shared || target.suffix == Suffix::Arch,
         inlines,
         tail_calls,
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
@@ -227,6 +227,7 @@ fn compile_tree(
     session.poll()?;
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
     let (mut spec, lines) = watch.time(ENCODING, || emit(target, ast, &module, &code, &allocation, kind))?;
+    spec.host.clone_from(&options.host);
     drop(code);
     if let Some(ptx) = ptx.filter(|_| wants_lines) {
         let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());

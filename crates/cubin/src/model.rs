@@ -274,6 +274,8 @@ pub struct Limits {
     pub explicit_cluster: bool,
     /// `.minperctamemory`: bytes of global memory that each block must have of its own. A file has the most that any kernel needs.
     pub min_per_cta_memory: Option<u32>,
+    /// `.language`: the numbers of the languages that it was made of, in their order.
+    pub languages: Vec<u8>,
 }
 
 /// A constant bank with contents.

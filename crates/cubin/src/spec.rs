@@ -37,6 +37,8 @@ pub struct ModuleSpec {
     pub objects: Vec<ObjectSpec>,
     /// Samplers stand by themselves: `.target texmode_independent`.
     pub independent_samplers: bool,
+    /// What it tells the program on the host, word for word: section `.nv.host`.
+    pub host: Option<Vec<u8>>,
     /// Where in the source the instructions come from.
     pub debug: Option<DebugSpec>,
 }
@@ -58,6 +60,7 @@ impl ModuleSpec {
             driver_values: Vec::new(),
             objects: Vec::new(),
             independent_samplers: false,
+            host: None,
             debug: None,
         }
     }
@@ -470,17 +473,19 @@ pub struct ParamSpec {
     pub size: u32,
     /// Name of the texture, sampler or surface that it is; it then has no place and no size.
     pub object: Option<String>,
+    /// Who launches the kernel passes none for it: it has its bytes in the bank, and no record.
+    pub hidden: bool,
 }
 
 impl ParamSpec {
     /// `size` bytes at `offset`.
     pub fn plain(offset: u32, size: u32) -> Self {
-        ParamSpec { offset, size, object: None }
+        ParamSpec { offset, size, object: None, hidden: false }
     }
 
     /// The texture, sampler or surface `name`.
     pub fn object(name: impl Into<String>) -> Self {
-        ParamSpec { offset: 0, size: 0, object: Some(name.into()) }
+        ParamSpec { offset: 0, size: 0, object: Some(name.into()), hidden: false }
     }
 }
 

@@ -99,7 +99,7 @@ const SPACE: Choice = Choice {
 };
 
 /// Words of an `effects` line, and the constants of `Effects`.
-const EFFECTS: [(&str, &str); 7] = [
+const EFFECTS: [(&str, &str); 8] = [
     ("reads-memory", "READS_MEMORY"),
     ("writes-memory", "WRITES_MEMORY"),
     ("convergent", "CONVERGENT"),
@@ -107,6 +107,7 @@ const EFFECTS: [(&str, &str); 7] = [
     ("side-effect", "SIDE_EFFECT"),
     ("volatile", "VOLATILE"),
     ("trap", "TRAP"),
+    ("idempotent", "IDEMPOTENT"),
 ];
 /// Those that give an instruction a place among others with an effect.
 const ORDERED: [&str; 4] = ["SIDE_EFFECT", "CONVERGENT", "VOLATILE", "BRANCH"];

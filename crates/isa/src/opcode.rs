@@ -216,6 +216,9 @@ impl Effects {
 
     /// It may stop the kernel by itself (breakpoints, traps).
     pub const TRAP: Effects = Effects(64);
+    /// Done twice in a row with the same operands it leaves what it leaves when it is done once, where nobody reads its results. A copy
+    /// that counts its bytes at an mbarrier is none, which its modifiers tell.
+    pub const IDEMPOTENT: Effects = Effects(128);
 
     /// What an instruction stays for whose results nobody reads.
     pub const WANTED: Effects =

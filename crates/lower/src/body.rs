@@ -263,13 +263,15 @@ fn attributes_of(function: &ast::Function) -> Attributes {
             FunctionDirective::ExplicitCluster => attributes.explicit_cluster = true,
             FunctionDirective::NoReturn => attributes.noreturn = true,
             FunctionDirective::MinPerCtaMemory(bytes) => attributes.min_per_cta_memory = Some(*bytes),
+            FunctionDirective::Language(languages) => attributes.languages.extend_from_slice(languages),
             FunctionDirective::MaxNCtaPerSm(_)
-            | FunctionDirective::Language(_)
             | FunctionDirective::BlocksAreClusters
             | FunctionDirective::AbiPreserve(_)
             | FunctionDirective::AbiPreserveControl(_)
             | FunctionDirective::Pragma(_) => {}
         }
     }
+    attributes.languages.sort_unstable();
+    attributes.languages.dedup();
     attributes
 }

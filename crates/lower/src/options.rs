@@ -18,6 +18,8 @@ pub struct Options<'a> {
     pub inlines: bool,
     /// A function that calls itself last jumps to its start.
     pub tail_calls: bool,
+    /// Static shared memory may be as large as a block can have, on all targets (`--enable-extended-smem`).
+    pub extended_shared: bool,
     /// Name and text of the PTX file, for the source line of every instruction.
     pub source: Option<(&'a str, &'a str)>,
 }
@@ -25,7 +27,15 @@ pub struct Options<'a> {
 impl Options<'_> {
     /// Every kernel of a file that needs no linker, with its calls as calls, and without source lines.
     pub fn new(arch: Arch) -> Self {
-        let (inlines, tail_calls) = (false, false);
-        Options { arch, entries: None, relocatable: false, keeps_jumps: false, inlines, tail_calls, source: None }
+        Options {
+            arch,
+            entries: None,
+            relocatable: false,
+            keeps_jumps: false,
+            inlines: false,
+            tail_calls: false,
+            extended_shared: false,
+            source: None,
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, induction, invariants,
-    known_calls, late_arch, launch_constants, member_masks, memory, nested, nops, pipelining, predicate, products,
-    side_exits, sink, synchronise, uniform, unroll, wide_loads, zeros,
+    known_calls, late_arch, launch_constants, member_masks, memory, nested, nops, once, pipelining, predicate,
+    products, side_exits, sink, synchronise, uniform, unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -95,6 +95,8 @@ pub const PIPELINE: &[Pass<Code>] = &[
     // Behind slot 23, not before slot 72: what comes between is simpler for it.
     entry("OptimizeSyncInstructions", &[71],  (1, Max),  false,  Once,      member_masks::RULES, new_flow(member_masks::run)),
     entry("GeneralOptimize",          &[29],  (1, Max),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
+    // Behind slot 29, which makes conditions simple, and ahead of slots 22, 38 and 63, which would put elections into others' code.
+    entry("ExpandMbarrier",           &[42],  (1, Max),  false,  Once,      once::RULES, new_flow(once::run)),
     // Behind slot 29, which makes arguments constants.
     entry("AdvancedPhaseEarlyEnforceArgs", &[47], (2, Off), false, Once,     &[], Code::Module(known_calls::run)),
     // Behind slot 29, not before slot 23: counters are told by definitions, and found where copies are gone.

@@ -122,7 +122,7 @@ pub const SLOTS: &[Slot] = &[
     none(39, "ConvertVTGReadWrite", GRAPHICS),
     none(40, "DoVirtualCTAExpansion", GRAPHICS),
     stage(41, "MarkAdditionalColdBlocks", "codegen::cold, behind allocation: what calls the compiler's own routines on one way of a branch"),
-    stage(42, "ExpandMbarrier", LOWERED),
+    pass(42, "ExpandMbarrier", "what acts once for a warp is done once, without turns and second elections, behind slot 29: docs/opt.md, Once for a warp"),
     none(43, "ForwardProgress", NAME),
     pass(44, "OptimizeUniformAtomic", "atomics without a reader are reductions; those of a warp on one address become one"),
     stage(45, "MidExpansion", LOWERED),

@@ -101,6 +101,7 @@ fn passes_stand_in_their_slots() {
         "LateArchOptimizeFirst",
         "OptimizeNestedCondBranches",
         "OptimizeSyncInstructions",
+        "ExpandMbarrier",
     ];
     let in_place = PIPELINE.iter().filter(|pass| !elsewhere.contains(&pass.name));
     let places: Vec<_> = in_place.map(|pass| SLOTS.iter().position(|slot| slot.number == pass.number())).collect();

@@ -17,6 +17,11 @@ entity_impl!(InstId, "inst");
 pub struct VReg(u32);
 entity_impl!(VReg, "v");
 
+/// A 32-bit component of a virtual register, in the numbering of all components of a function.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PieceId(u32);
+entity_impl!(PieceId, "piece");
+
 /// A function of a module.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FuncId(u32);

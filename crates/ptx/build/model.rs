@@ -168,6 +168,8 @@ pub(crate) struct Operand {
     pub(crate) negated: bool,
     pub(crate) symbol: bool,
     pub(crate) special: bool,
+    /// It may stand in braces of its own.
+    pub(crate) braces: bool,
     /// The variant of `Parts` in the tables.
     pub(crate) parts: &'static str,
     pub(crate) with: Vec<String>,
@@ -188,6 +190,7 @@ impl Default for Operand {
             negated: false,
             symbol: false,
             special: false,
+            braces: false,
             parts: "None",
             with: Vec::new(),
             pair: None,

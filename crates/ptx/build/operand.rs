@@ -19,6 +19,7 @@ pub(crate) fn operand(spec: &Spec, text: &str) -> Read<Operand> {
             '-' => found.negated = true,
             '&' => found.symbol = true,
             '%' => found.special = true,
+            '^' => found.braces = true,
             '$' => {
                 let end = flags.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(flags.len());
                 found.parts = parts(&flags[..end])?;

@@ -181,11 +181,12 @@ impl Tables<'_> {
             None => "None".to_owned(),
         };
         let range = operand.range.as_ref().map_or("None".to_owned(), |bounds| format!("Some({bounds})"));
-        let Operand { kind, result, optional, constants, wider, sink, negated, symbol, special, parts, .. } = operand;
+        let Operand { kind, result, optional, constants, wider, sink, negated, symbol, special, braces, parts, .. } =
+            operand;
         Ok(format!(
             "OperandSpec {{ kind: {kind}, result: {result}, optional: {optional}, constants: Constants::{constants:?}, \
              range: {range}, wider: {wider}, sink: {sink}, negated: {negated}, symbol: {symbol}, \
-             special: {special}, parts: Parts::{parts}, with: {with}, pair: {pair} }}"
+             special: {special}, braces: {braces}, parts: Parts::{parts}, with: {with}, pair: {pair} }}"
         ))
     }
 }

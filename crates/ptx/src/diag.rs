@@ -46,6 +46,8 @@ pub enum Rule {
     Call,
     /// What only a linker can know is needed without one.
     Linkage,
+    /// More static shared memory than the target takes if it is not asked to.
+    SharedMemory,
 }
 
 impl Rule {
@@ -70,6 +72,7 @@ impl Rule {
             Rule::Declaration => "declaration",
             Rule::Call => "call",
             Rule::Linkage => "linkage",
+            Rule::SharedMemory => "declaration",
         }
     }
 }

@@ -62,7 +62,7 @@ pub fn check_target(module: &ast::Module, arch: &str) -> Result<(), diag::Diagno
 /// have hidden a declaration, names are not checked: they would be reported
 /// as undefined for no fault of their own.
 pub fn load(text: &str) -> Result<ast::Module, Vec<diag::Diagnostic>> {
-    checked(text, |_| true)
+    load_with(text, Leeway::default())
 }
 
 /// Parses and checks a file of which an object file is made: a linker knows what the file does not
@@ -72,13 +72,37 @@ pub fn load(text: &str) -> Result<ast::Module, Vec<diag::Diagnostic>> {
 ///
 /// As [`load`].
 pub fn load_object(text: &str) -> Result<ast::Module, Vec<diag::Diagnostic>> {
-    checked(text, |error| error.rule != Some(diag::Rule::Linkage))
+    load_with(text, Leeway { object: true, ..Leeway::default() })
 }
 
-fn checked(text: &str, counts: impl Fn(&diag::Diagnostic) -> bool) -> Result<ast::Module, Vec<diag::Diagnostic>> {
+/// What a file may have because of what is made of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Leeway {
+    /// An object file, of which a linker knows what the file does not ([`diag::Rule::Linkage`]).
+    pub object: bool,
+    /// Static shared memory is as large as a block can have ([`diag::Rule::SharedMemory`]).
+    pub extended_shared: bool,
+}
+
+impl Leeway {
+    fn allows(self, error: &diag::Diagnostic) -> bool {
+        match error.rule {
+            Some(diag::Rule::Linkage) => self.object,
+            Some(diag::Rule::SharedMemory) => self.extended_shared,
+            _ => false,
+        }
+    }
+}
+
+/// Parses and checks a file with leeway.
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn load_with(text: &str, leeway: Leeway) -> Result<ast::Module, Vec<diag::Diagnostic>> {
     let Parsed { mut module, mut errors, lost_declarations } = parse(text);
     if !lost_declarations {
-        errors.extend(check(&module).into_iter().filter(counts));
+        errors.extend(check(&module).into_iter().filter(|error| !leeway.allows(error)));
         errors.sort_by_key(|error| error.span.start);
     }
     if !errors.is_empty() {

@@ -14,6 +14,7 @@ mod source_sections;
 mod spec;
 mod statements;
 mod syntax;
+mod tile;
 mod verdicts;
 mod versions;
 #[path = "wrong/main.rs"]

@@ -78,7 +78,7 @@ fn faults_name_their_line() {
         (form("  a{.rn T"), "chapter:2: `{` without `}`"),
         (form("  a.u32 f8"), "chapter:2: no type `f8`"),
         (form("  a.u32 [heap]"), "chapter:2: no state space `heap`"),
-        (form("  a.u32 T^"), "chapter:2: no operand flag `^`"),
+        (form("  a.u32 T="), "chapter:2: no operand flag `=`"),
         (form("  a.u32 T(1)"), "chapter:2: a range is `low..high`"),
         (form("  a.u32 {T:q}"), "chapter:2: no number `q`"),
         (form("  a.u32 T @ 8"), "chapter:2: no target `8`"),

@@ -31,6 +31,11 @@ impl<'a> Messages<'a> {
         self.host.options_file(name)
     }
 
+    /// The bytes of the file of `--nv-host`.
+    pub(crate) fn host_file(&mut self, name: &str) -> Option<Vec<u8>> {
+        self.host.host_file(name)
+    }
+
     /// Say it of the whole.
     pub(crate) fn say(&mut self, kind: Kind, text: &str) {
         self.give(Message::new(kind, text));

@@ -20,6 +20,11 @@ pub trait Host {
     fn options_file(&mut self, _name: &str) -> Option<String> {
         None
     }
+
+    /// The bytes of the file of `--nv-host`; `None` where it cannot be read.
+    fn host_file(&mut self, _name: &str) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// What went wrong. Why was said by messages.

@@ -155,9 +155,27 @@ fn compile_options(arguments: &Arguments, messages: &mut Messages<'_>, goal: &Go
             .collect(),
         jobs: jobs(arguments)?,
         relocatable,
+        extended_shared: arguments.truth(Name::ExtendedShared) == Some(true),
+        host: host(arguments, messages, relocatable)?,
         debug,
         ..default
     })
+}
+
+/// What the cubin is to tell the program on the host.
+fn host(arguments: &Arguments, messages: &mut Messages<'_>, relocatable: bool) -> Result<Option<Vec<u8>>, Fatal> {
+    let Some(name) = arguments.word(Name::NvHost) else { return Ok(None) };
+    if relocatable {
+        const IGNORED: &str = "Command line option '--nv-host' not supported for '--extensible-whole-program or --compile-only', \
+                               will be ignored";
+        messages.say(Kind::Warning, IGNORED);
+        return Ok(None);
+    }
+    match messages.host_file(name) {
+        Some(bytes) if bytes.is_empty() => Err(format!("Input file '{name}' could not be opened")),
+        Some(bytes) => Ok(Some(bytes)),
+        None => Err(format!("Could not open input file '{name}'")),
+    }
 }
 
 /// The kernels that are asked for, each once.

@@ -74,10 +74,9 @@ impl Work<'_> {
     /// Check a module alone, and make the changes that options ask for.
     fn changed(&mut self, source: &mut Source) -> Result<(), Failure> {
         let settings = self.settings;
-        let load = if settings.options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
         let map = SourceMap::new(&source.name, &source.text);
         let place = |at| (source.name.as_str(), map.line_column(at).0);
-        let module = match load(&source.text) {
+        let module = match oriole_ptx::load_with(&source.text, settings.options.leeway()) {
             Ok(module) => module,
             Err(errors) => {
                 self.say_all(&source.text, &map, place, &errors);

@@ -271,6 +271,7 @@ fn function_section(
         max_cluster_rank: attributes.max_cluster_rank,
         explicit_cluster: attributes.explicit_cluster,
         min_per_cta_memory: attributes.min_per_cta_memory,
+        languages: attributes.languages.clone(),
     };
     Ok(spec)
 }

@@ -11,7 +11,7 @@ const ENTRY_BYTES: u32 = 4;
 pub(super) fn parameter(param: &Param) -> ParamSpec {
     match param.offset {
         OBJECT_PARAM => ParamSpec::object(param.name.clone()),
-        offset => ParamSpec::plain(offset, param.size),
+        offset => ParamSpec { hidden: param.hidden, ..ParamSpec::plain(offset, param.size) },
     }
 }
 

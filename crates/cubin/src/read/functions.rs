@@ -156,6 +156,11 @@ impl Notes<'_> {
         Some(ParamArea { bank: 0, base: place & 0xffff, size })
     }
 
+    fn languages(&self) -> Vec<u8> {
+        let words = self.find(number::LANGUAGE).map(|attribute| attribute.as_words()).unwrap_or_default();
+        words.iter().filter_map(|word| u8::try_from(*word).ok()).collect()
+    }
+
     fn limits(&self) -> Limits {
         Limits {
             max_threads: self.shape(number::MAX_THREADS),
@@ -165,6 +170,7 @@ impl Notes<'_> {
             max_cluster_rank: self.number(number::MAX_CLUSTER_RANK),
             explicit_cluster: self.find(number::EXPLICIT_CLUSTER).is_some(),
             min_per_cta_memory: None,
+            languages: self.languages(),
         }
     }
 }

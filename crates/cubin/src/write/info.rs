@@ -91,6 +91,10 @@ pub(super) fn function_info(
     symbols: &SymbolTable,
 ) -> Result<Vec<u8>, WriteError> {
     let mut records = Vec::new();
+    let languages: Vec<u32> = function.limits.languages.iter().map(|language| u32::from(*language)).collect();
+    if !languages.is_empty() {
+        records.push(Attribute::words(number::LANGUAGE, &languages));
+    }
     for item in layout.info {
         push(&mut records, *item, layout, function, symbols)?;
     }
@@ -134,8 +138,10 @@ fn push(
         }
         InfoItem::ParamCbank | InfoItem::ParamSize => {}
         InfoItem::Params => {
-            let large = param_bytes(function) > SMALL_PARAMS;
-            let numbered = (0u32..).zip(&function.params);
+            // With hidden ones the others' records are of the second kind, whatever their size (ptxas 13.5.37).
+            let hides = function.params.iter().any(|param| param.hidden);
+            let large = hides || param_bytes(function) > SMALL_PARAMS;
+            let numbered = (0u32..).zip(&function.params).filter(|(_, param)| !param.hidden);
             let params: Result<Vec<_>, _> = numbered.map(|(n, p)| param(n, p, large, function, symbols)).collect();
             records.extend(params?.into_iter().rev());
         }

@@ -23,7 +23,7 @@ use crate::notes::{CUINFO, TKINFO};
 use crate::reloc;
 use crate::spec::{FunctionSpec, InnerFunctionSpec, ModuleSpec, ObjectKind, RelocSpec};
 use layout::Layout;
-use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE, SectionPlan, SymbolTable};
+use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_HOST, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE, SectionPlan, SymbolTable};
 use relocations::Relocator;
 use sections::{
     ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name,
@@ -44,6 +44,8 @@ const CUINFO_FLAGS: SectionFlags = SectionFlags(0x0100_0000);
 pub(crate) const TEXT_ALIGN: u64 = 128;
 /// Alignments in bytes.
 const BANK_ALIGN: u64 = 4;
+/// Alignment of `.nv.host` (ptxas 13.0.88).
+const HOST_ALIGN: u64 = 8;
 const SHARED_ALIGN: u64 = 16;
 
 /// Bytes of a word with numbers of objects.
@@ -148,6 +150,10 @@ fn notes(module: &ModuleSpec, layout: &Layout, symbols: &SymbolTable) -> Result<
         let bytes = info::function_info(layout, function, symbols)?;
         let plan = SectionPlan::table(format!(".nv.info.{}", function.name), SHT_CUDA_INFO, bytes);
         out.push(plan.about(text_name(function)));
+    }
+    if let Some(host) = &module.host {
+        let plan = SectionPlan::data(".nv.host".to_owned(), SectionFlags::default(), HOST_ALIGN, host.clone());
+        out.push(SectionPlan { sh_type: SHT_CUDA_HOST, ..plan });
     }
     Ok(out)
 }

@@ -10,6 +10,8 @@ use crate::reloc::RelocKind;
 
 /// `sh_type` values of CUDA.
 pub(super) const SHT_CUDA_INFO: SectionType = SectionType(0x7000_0000);
+/// ptxas 13.0.88 for `--nv-host`.
+pub(super) const SHT_CUDA_HOST: SectionType = SectionType(0x7000_0087);
 pub(super) const SHT_CUDA_CALLGRAPH: SectionType = SectionType(0x7000_0001);
 pub(super) const SHT_CUDA_PROTOTYPE: SectionType = SectionType(0x7000_0002);
 

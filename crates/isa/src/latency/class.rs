@@ -48,11 +48,13 @@ pub enum Queue {
     TensorLoad,
     /// SYNCS.EXCH.
     BarrierExchange,
+    /// UTMACCTL.
+    TensorDescriptor,
 }
 
 impl Queue {
     /// How many there are.
-    pub const COUNT: usize = Queue::BarrierExchange as usize + 1;
+    pub const COUNT: usize = Queue::TensorDescriptor as usize + 1;
 }
 
 include!(concat!(env!("OUT_DIR"), "/latency_queues.rs"));

@@ -22,13 +22,14 @@ const KINDS: [(Kinds, &str); 11] = [
 ];
 
 /// Names of effects as the manual shows them.
-const EFFECTS: [(Effects, &str); 6] = [
+const EFFECTS: [(Effects, &str); 7] = [
     (Effects::READS_MEMORY, "reads memory"),
     (Effects::WRITES_MEMORY, "writes memory"),
     (Effects::CONVERGENT, "convergent"),
     (Effects::BRANCH, "may branch"),
     (Effects::SIDE_EFFECT, "side effect"),
     (Effects::VOLATILE, "volatile"),
+    (Effects::IDEMPOTENT, "idempotent"),
 ];
 
 /// How to read an encoding.

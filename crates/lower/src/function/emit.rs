@@ -75,8 +75,11 @@ impl FnLower<'_, '_> {
         }
         let wide: Vec<usize> =
             (0..inst.operands.len()).filter(|&at| !inst.is_def(at) && takes_slot(inst, at)).collect();
-        for &at in wide.iter().skip(1) {
-            inst.operands[at] = self.load_operand(inst, at)?;
+        // Two constants stand where there is room for both (lane and bound of a shuffle).
+        if wide.len() > 1 && !self.func.is_legal(inst, self.arch()) {
+            for &at in wide.iter().skip(1) {
+                inst.operands[at] = self.load_operand(inst, at)?;
+            }
         }
         for (base, offset) in [(Role::Base, Role::Offset), (Role::SBase, Role::SOffset)] {
             self.shorten_offset(inst, base, offset)?;

@@ -8,7 +8,7 @@ use crate::function::operands::Wide;
 use crate::function::scope::{Binding, FrameVar, ParamVar};
 use crate::function::{FnLower, bindings, frame, ops, param_words};
 use oriole_ori::{OBJECT_PARAM, Operand, Param, RegType};
-use oriole_ptx::ast::{self, Name, Space, Sym, Variable};
+use oriole_ptx::ast::{self, Linkage, Name, Space, Sym, Variable};
 use oriole_ptx::mentions;
 use rustc_hash::FxHashSet;
 
@@ -28,7 +28,8 @@ pub(crate) fn bind_kernel_params<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast
             return Err(invalid(variable.span, format!("kernel parameters need more than {limit} bytes")));
         }
         let (offset, size) = (offset as u32, size as u32);
-        cx.func.add_param(Param { name: cx.text(name).to_owned(), offset, size, align });
+        let hidden = variable.linkage == Linkage::Hidden;
+        cx.func.add_param(Param { name: cx.text(name).to_owned(), offset, size, align, hidden });
         places.push((name, offset));
     }
     let base = u32::from(cx.sm().bank0.parameters_of(end as u32));
@@ -40,7 +41,7 @@ fn bind_object(cx: &mut FnLower<'_, '_>, variable: &Variable, name: Name, kernel
     let Some(kind) = abi::object_kind(variable.ty) else { return Ok(()) };
     let symbol = cx.module.object_parameter(variable, kind, cx.text(name), kernel);
     let name_of_symbol = cx.module.out.symbols[symbol].name.clone();
-    cx.func.add_param(Param { name: name_of_symbol, offset: OBJECT_PARAM, size: 0, align: 1 });
+    cx.func.add_param(Param { name: name_of_symbol, offset: OBJECT_PARAM, size: 0, align: 1, hidden: false });
     bindings::bind(cx, name, Binding::Object(symbol))
 }
 

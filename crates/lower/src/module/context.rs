@@ -286,7 +286,8 @@ impl<'a> ModuleCx<'a> {
 
 pub(super) fn linkage_of(linkage: ast::Linkage) -> Linkage {
     match linkage {
-        ast::Linkage::None => Linkage::Internal,
+        // Parameters alone are hidden: they are no symbols.
+        ast::Linkage::None | ast::Linkage::Hidden => Linkage::Internal,
         ast::Linkage::Extern => Linkage::External,
         ast::Linkage::Visible => Linkage::Visible,
         ast::Linkage::Weak => Linkage::Weak,

@@ -75,7 +75,9 @@ impl<'a> Plan<'a> {
         let known: FxHashSet<usize> = plan.wanted.iter().copied().collect();
         called.retain(|function| !known.contains(function) && plan.functions[*function].body.is_some());
         plan.wanted.extend(called);
-        let errors = plan.lay_out_shared(module, &reach, options.arch.sm());
+        let sm = options.arch.sm();
+        let most = if options.extended_shared { sm.max_shared_per_cta } else { sm.max_static_shared };
+        let errors = plan.lay_out_shared(module, &reach, (sm, most));
         if errors.is_empty() { Ok(plan) } else { Err(errors) }
     }
 
@@ -241,7 +243,12 @@ impl<'a> Plan<'a> {
 
     /// Gives every shared variable an offset, so that those that one kernel reaches do not overlap
     /// and a variable has the same offset for all kernels; kernels that share nothing use the same bytes.
-    fn lay_out_shared(&mut self, module: &Module, reach: &[(usize, Reach)], sm: &SmDescription) -> Vec<LowerError> {
+    fn lay_out_shared(
+        &mut self,
+        module: &Module,
+        reach: &[(usize, Reach)],
+        (sm, most): (&SmDescription, u32),
+    ) -> Vec<LowerError> {
         let base = u64::from(sm.shared_base);
         let mut ends: Vec<u64> = vec![base; reach.len()];
         let mut users_of: Vec<Vec<usize>> = vec![Vec::new(); self.variables.len()];
@@ -275,13 +282,9 @@ impl<'a> Plan<'a> {
         let mut errors = Vec::new();
         for ((kernel, _), end) in reach.iter().zip(&ends) {
             let bytes = end - base;
-            if bytes > u64::from(sm.max_static_shared) {
+            if bytes > u64::from(most) {
                 let name = self.functions[*kernel].name;
-                let message = format!(
-                    "'{}' uses {bytes} bytes of static shared memory, of {}",
-                    module.text(name),
-                    sm.max_static_shared
-                );
+                let message = format!("'{}' uses {bytes} bytes of static shared memory, of {most}", module.text(name));
                 errors.push(invalid(name.span, message));
             }
             self.shared_bytes.insert(*kernel, bytes as u32);

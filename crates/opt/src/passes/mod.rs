@@ -1,5 +1,6 @@
 //! The phases' code, one file per kind of work.
 
+mod alone;
 pub(crate) mod atomics;
 pub(crate) mod back_copy;
 mod bases;
@@ -25,6 +26,7 @@ pub(crate) mod member_masks;
 pub(crate) mod memory;
 pub(crate) mod nested;
 pub(crate) mod nops;
+pub(crate) mod once;
 mod one_block;
 pub(crate) mod pipelining;
 pub(crate) mod predicate;

@@ -40,6 +40,12 @@ impl Numbering {
         self.total
     }
 
+    /// The components of a register.
+    pub fn width(&self, reg: VReg) -> u8 {
+        let next = self.base.get(VReg::from_u32(reg.as_u32() + 1)).map_or(self.total, |next| *next as usize);
+        (next - self.of(reg, 0)) as u8
+    }
+
     /// The number of a register's component; those of one register follow each other.
     #[inline]
     pub fn of(&self, reg: VReg, k: u8) -> usize {

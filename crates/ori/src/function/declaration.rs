@@ -2,6 +2,9 @@
 
 use crate::entity::Block;
 
+/// Threads of a warp.
+const WARP: u32 = 32;
+
 /// What a function is to the outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
@@ -24,6 +27,8 @@ pub struct Param {
     pub size: u32,
     /// Alignment in bytes.
     pub align: u32,
+    /// Who launches the kernel passes none for it (`.hidden`).
+    pub hidden: bool,
 }
 
 /// Launch and resource directives of a function; `None` and zero: not given.
@@ -33,6 +38,8 @@ pub struct Attributes {
     pub maxntid: Option<[u32; 3]>,
     /// `.reqntid`: exact threads in x, y, z.
     pub reqntid: Option<[u32; 3]>,
+    /// `.language`: the numbers of the languages that the code was made of, in their order.
+    pub languages: Vec<u8>,
     /// `.minnctapersm`: blocks that must fit on an SM.
     pub minnctapersm: Option<u32>,
     /// `.maxnreg`: most registers per thread.
@@ -69,6 +76,11 @@ impl Attributes {
     pub fn block_threads(&self) -> Option<u32> {
         let [x, y, z] = self.reqntid.or(self.maxntid)?;
         Some(x.saturating_mul(y).saturating_mul(z))
+    }
+
+    /// Whether no two threads of a warp have the same x: warps are taken from the threads in their order, x the fastest.
+    pub fn lanes_go_by_x(&self) -> bool {
+        self.reqntid.is_some_and(|[x, y, z]| x.is_multiple_of(WARP) || [y, z] == [1, 1])
     }
 }
 

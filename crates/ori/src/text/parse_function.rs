@@ -124,6 +124,7 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
         "maxntid" => a.maxntid = Some([c.number()?, c.number()?, c.number()?]),
         "reqntid" => a.reqntid = Some([c.number()?, c.number()?, c.number()?]),
         "cluster" => a.cluster = Some([c.number()?, c.number()?, c.number()?]),
+        "language" => a.languages.push(c.number()?),
         "minnctapersm" => a.minnctapersm = Some(c.number()?),
         "maxnreg" => a.maxnreg = Some(c.number()?),
         "minperctamemory" => a.min_per_cta_memory = Some(c.number()?),
@@ -140,7 +141,8 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
         "param" => {
             let name = c.word()?.to_owned();
             let (offset, size, align) = (c.keyed("offset")?, c.keyed("size")?, c.keyed("align")?);
-            func.add_param(Param { name, offset, size, align });
+            let hidden = !c.is_done() && c.word()? == "hidden";
+            func.add_param(Param { name, offset, size, align, hidden });
         }
         "frame" => {
             func.frame_mut().local_bytes = c.keyed("local")?;

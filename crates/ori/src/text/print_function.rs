@@ -33,7 +33,8 @@ pub fn commented(func: &Function, comment: impl Fn(InstId) -> Option<String>) ->
 fn print(f: &mut Formatter<'_>, func: &Function, comment: &dyn Fn(InstId) -> Option<String>) -> fmt::Result {
     writeln!(f, ".function {} {}", KINDS.of(func.kind()), func.name())?;
     for p in func.params() {
-        writeln!(f, "  .param {} offset={} size={} align={}", p.name, p.offset, p.size, p.align)?;
+        let hidden = if p.hidden { " hidden" } else { "" };
+        writeln!(f, "  .param {} offset={} size={} align={}{hidden}", p.name, p.offset, p.size, p.align)?;
     }
     attributes(f, func.attributes())?;
     let frame = func.frame();
@@ -93,6 +94,9 @@ fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
         if let Some(number) = number {
             writeln!(f, "  .{name} {number}")?;
         }
+    }
+    for language in &a.languages {
+        writeln!(f, "  .language {language}")?;
     }
     let flags = [
         ("explicitcluster", a.explicit_cluster),

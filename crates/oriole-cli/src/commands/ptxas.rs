@@ -45,6 +45,10 @@ impl Host for Process {
     fn options_file(&mut self, name: &str) -> Option<String> {
         std::fs::read_to_string(octets::name(name)).ok()
     }
+
+    fn host_file(&mut self, name: &str) -> Option<Vec<u8>> {
+        std::fs::read(octets::name(name)).ok()
+    }
 }
 
 /// Do as ptxas with these arguments.

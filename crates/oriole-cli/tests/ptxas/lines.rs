@@ -58,8 +58,19 @@ const LINES: &[Line] = &[
     silent("--regAllocOptLevel=2 k.ptx", OBJECT),
     silent("-regAllocOptLevel 1 k.ptx", OBJECT),
     silent("-sw2614554=true --no-membermask-overlap=true -cloning=no k.ptx", OBJECT),
+    silent("-arch=sm_80 --enable-extended-smem=true big.ptx", OBJECT),
+    silent("-arch=sm_90a big.ptx", OBJECT),
+    silent("--nv-host=optf -uumn k.ptx", OBJECT),
     silent("-jobserver -uumn -fc --cuda-api-version=13.0 k.ptx", OBJECT),
     silent("-Op --assume-extern-functions-do-not-sync=false -arch=sm_90 k.ptx", OBJECT),
+    warns(
+        "-c --nv-host=optf k.ptx",
+        &[
+            "ptxas warning : Command line option '--nv-host' not supported for '--extensible-whole-program or --compile-only', \
+           will be ignored",
+        ],
+        OBJECT,
+    ),
     warns(
         "-maxrregcount=16 -arch sm_90 k.ptx",
         &["ptxas warning : For profile sm_90 adjusting per thread register count of 16 to lower bound of 24"],
@@ -134,6 +145,8 @@ const LINES: &[Line] = &[
         ],
         OBJECT,
     ),
+    fails("--nv-host=nofile k.ptx", &["ptxas fatal   : Could not open input file 'nofile'"]),
+    fails("--nv-host=empty.ptx k.ptx", &["ptxas fatal   : Input file 'empty.ptx' could not be opened"]),
     fails("-arch sm_99 k.ptx", &["ptxas fatal   : Value 'sm_99' is not defined for option 'gpu-name'"]),
     fails("-arch sm_70 k.ptx", &["ptxas fatal   : Value 'sm_70' is not defined for option 'gpu-name'"]),
     fails("-arch=", &["ptxas fatal   : Value '' is not defined for option 'gpu-name'"]),

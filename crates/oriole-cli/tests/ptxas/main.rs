@@ -55,6 +55,13 @@ impl Folder {
                 "c.ptx",
                 ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry c(.param .u64 p){ ret; }\n".to_owned(),
             ),
+            (
+                "big.ptx",
+                ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry b(.param .u64 p){ .reg .b32 %r<3>; \
+                 .shared .b8 s[65536]; mov.u32 %r1, s; st.shared.u32 [%r1+65532], %r1; ld.shared.u32 %r2, [%r1]; \
+                 st.shared.u32 [%r1], %r2; ret; }\n"
+                    .to_owned(),
+            ),
             ("f.ptx", CALL.to_owned()),
             ("ext.ptx", external),
             ("loc.ptx", LOCAL.to_owned()),

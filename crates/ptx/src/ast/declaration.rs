@@ -18,6 +18,9 @@ pub enum Linkage {
     Weak,
     /// `.common`
     Common,
+    /// `.hidden`, of kernel parameters alone: the program that launches the kernel passes none, the runtime of its language puts the
+    /// value there (CUDA Tile's tensor maps).
+    Hidden,
 }
 
 impl Linkage {
@@ -30,6 +33,7 @@ impl Linkage {
             Linkage::Visible => "visible",
             Linkage::Weak => "weak",
             Linkage::Common => "common",
+            Linkage::Hidden => "hidden",
         }
     }
 }

@@ -214,4 +214,13 @@ impl Operand {
             other => std::slice::from_ref(other),
         }
     }
+
+    /// What stands alone in braces; any other operand is itself.
+    #[must_use]
+    pub fn single(&self) -> &Operand {
+        match self {
+            Operand::Vector(items, _) if items.len() == 1 => &items[0],
+            other => other,
+        }
+    }
 }

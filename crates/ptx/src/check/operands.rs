@@ -364,6 +364,9 @@ impl<'m> Checker<'m> {
             Operand::Sink(_) => fail(Problem::Sink),
             Operand::Pair(_) => fail(Problem::Pair { needed: false }),
             Operand::Address(_) => fail(Problem::Kind { expected: "a register, not an address" }),
+            Operand::Vector(items, _) if spec.braces && items.len() == 1 => {
+                self.value_fits(context, &items[0], ty, &OperandSpec { braces: false, ..*spec })
+            }
             Operand::Vector(..) => fail(Problem::Kind { expected: "a single value, not a vector" }),
             Operand::List(..) => fail(Problem::Kind { expected: "a register" }),
         }

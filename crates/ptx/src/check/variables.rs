@@ -5,6 +5,7 @@ use crate::ast::{
     Attribute, Function, Imm, Init, Linkage, Name, ScalarType, Space, Span, TypeClass, Variable, VectorLen,
 };
 use crate::diag::{Diagnostic, Rule};
+use crate::grammar::Variant;
 use crate::scope::Binding;
 
 /// Size of the constant bank that `.const` variables share, in bytes.
@@ -15,6 +16,8 @@ const MOST_PARAMETERS: u64 = 0x7ffc;
 const FORMER_PARAMETERS: u64 = 4352;
 /// Most bytes of `.shared` variables of a kernel.
 const MOST_SHARED: u64 = 0xc000;
+/// The most shared memory that a block can have on any target: what a target of one chip takes is for the compiler to say.
+const MOST_OF_A_CHIP: u64 = 0x38c00;
 /// Most bytes of a vector.
 const WIDEST_VECTOR: u32 = 16;
 
@@ -72,11 +75,12 @@ impl<'m> Checker<'m> {
         }
         if variable.space == Space::Shared && self.in_kernel() {
             self.shared = end_after(self.shared, variable);
-            if self.shared > MOST_SHARED {
-                let message =
-                    format!("the kernel declares {} bytes of shared memory, more than {MOST_SHARED}", self.shared);
+            let of_one_chip = self.target.is_some_and(|target| target.variant == Variant::Specific);
+            let most = if of_one_chip { MOST_OF_A_CHIP } else { MOST_SHARED };
+            if self.shared > most {
+                let message = format!("the kernel declares {} bytes of shared memory, more than {most}", self.shared);
                 let help = "declare `.extern .shared` and give the size at the launch";
-                self.declaration(place(variable), message, help);
+                self.error(Diagnostic::new(place(variable), message).rule(Rule::SharedMemory).help(help));
             }
         }
     }
@@ -191,6 +195,12 @@ impl<'m> Checker<'m> {
                     false => "only the last parameter can be left open",
                 };
                 self.declaration(span, message, "write the number of elements in the brackets");
+            }
+            if param.linkage == Linkage::Hidden {
+                self.needs("`.hidden`", "hidden_parameters", span);
+                if !function.is_entry {
+                    self.declaration(span, "`.hidden` is only for kernel parameters", "remove it");
+                }
             }
             if param.ptr.is_some() {
                 self.needs("`.ptr`", "pointer_parameters", span);

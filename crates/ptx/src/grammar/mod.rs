@@ -119,6 +119,8 @@ pub(crate) struct OperandSpec {
     pub(crate) symbol: bool,
     /// A special register may stand here.
     pub(crate) special: bool,
+    /// It may stand in braces of its own: a vector of one.
+    pub(crate) braces: bool,
     /// What of the register may be selected.
     pub(crate) parts: Parts,
     /// The operand is there exactly where one of these modifiers is; always

@@ -183,9 +183,13 @@ impl Parser<'_> {
 
     fn parameter(&mut self) -> Parse<Variable> {
         let start = self.span;
+        let hidden = self.token == Token::Dot && self.slice() == ".hidden";
+        if hidden {
+            self.bump();
+        }
         let space = self.space()?;
         let specifiers = self.specifiers(start)?;
-        self.declarator(Linkage::None, space, &specifiers, start)
+        self.declarator(if hidden { Linkage::Hidden } else { Linkage::None }, space, &specifiers, start)
     }
 
     /// Takes the dotted words between the state space and the name.

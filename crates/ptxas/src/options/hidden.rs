@@ -9,6 +9,10 @@ const fn hidden(names: [&'static str; 2], takes: Takes, fate: Fate, help: &'stat
     Spec::new(Name::Unasked(names[0]), names, takes, fate, Since::Hidden, help)
 }
 
+const fn obeyed(name: Name, names: [&'static str; 2], takes: Takes, help: &'static str) -> Spec {
+    Spec::new(name, names, takes, Fate::Obeyed, Since::Hidden, help)
+}
+
 /// A switch for a fault of chips or of NVIDIA's compiler.
 const fn work_around(names: [&'static str; 2]) -> Spec {
     const OTHERS: Fate = Idle(
@@ -94,11 +98,11 @@ pub(super) static HIDDEN: [Spec; 54] = [
         ADDRESSES,
         "Let a variable have address 0",
     ),
-    hidden(
+    obeyed(
+        Name::ExtendedShared,
         ["enable-extended-smem", "enable-extended-smem"],
         Truth,
-        Refused("a block has the target's shared memory"),
-        "Allow a block more shared memory",
+        "Allow static shared memory as large as a block can have: targets of one chip (sm_90a) do anyway",
     ),
     hidden(["ext-desc-file", "ext-desc-file"], Word, INSTRUCTIONS, "Read instructions that a file describes"),
     hidden(["ext-desc-string", "ext-desc-string"], Word, INSTRUCTIONS, "Read instructions that a text describes"),
@@ -155,12 +159,7 @@ pub(super) static HIDDEN: [Spec; 54] = [
         Idle("it allows other schedules of threads and asks for none"),
         "Leave out code that has all threads make progress",
     ),
-    hidden(
-        ["nv-host", "nv-host"],
-        Word,
-        Refused("host code is for the host's compiler"),
-        "Read a file on the host's code",
-    ),
+    obeyed(Name::NvHost, ["nv-host", "nv-host"], Word, "Put a file word for word into section .nv.host, for the host"),
     hidden(["okey", "ok"], Number, Refused("PTX is read as it stands"), "Key of PTX that is not readable"),
     hidden(["opt-pointers", "Op"], Nothing, Idle("addresses have all their bits"), "Cut pointers to 32 bits"),
     hidden(

@@ -209,6 +209,8 @@ impl Effect {
                 _ => Effect::None,
             },
             Opcode::LDGDEPBAR => Effect::EndCopies,
+            // It ends when the phase that was looked at is over, for which the look that finds it over waits.
+            Opcode::NANOSLEEP if inst.get(Field::SLEEP_SYNCS) => Effect::None,
             Opcode::NANOSLEEP => match immediate(Role::A) {
                 Some(Value::Imm(nanoseconds)) => Effect::Sleep(nanoseconds as u32),
                 _ => Effect::None,

@@ -448,6 +448,32 @@ fn warps_wait_for_arrivals_at_an_mbarrier() {
     assert_eq!(late(200) - late(100), 400);
 }
 
+/// Who sleeps at an mbarrier wakes when its phase is over, however long the sleep may be: 10 ms are 18 million cycles. The other warp
+/// arrives behind 800 cycles of arithmetic.
+#[test]
+fn a_sleep_at_an_mbarrier_ends_with_its_phase() {
+    let text = format!(
+        "{}
+        S2R R0, SR_TID.X & W0
+        NOP & B0
+        ISETP.LT.U32.AND P0, PT, R0, 0x20, PT & S13
+        BAR.SYNC.DEFER_BLOCKING 0x0 & S6
+        @P0 BRA `(wait) & S5
+        {}
+        SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR7], RZ & R0 S4
+        EXIT & S5 B0
+        wait:
+        SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R1 & W2 S2
+        @!P0 NANOSLEEP.SYNCS 0x989680 & B2 S5
+        @!P0 BRA `(wait) & S5
+        EXIT & S5",
+        with_mbarrier(32),
+        "FFMA R4, R5, R6, R4 & S4\n".repeat(200)
+    );
+    let report = Bench { block: 64, ..Bench::on(Arch::Sm90) }.time(&text);
+    assert!((800..20_000).contains(&report.cycles), "{} cycles", report.cycles);
+}
+
 #[test]
 fn the_estimate_is_the_same_on_any_number_of_host_threads() {
     let text = format!(

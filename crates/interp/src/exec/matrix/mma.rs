@@ -193,7 +193,7 @@ fn sparsity(more: &[Operand], ty: ScalarType, builder: &mut Builder<'_, '_>) -> 
         _ => (2, 1),
     };
     Ok(Sparsity {
-        metadata: builder.source(metadata, ScalarType::B32)?,
+        metadata: builder.source(metadata.single(), ScalarType::B32)?,
         selector: builder.source(selector, ScalarType::U32)?,
         bits,
         together,

@@ -52,7 +52,7 @@ impl Scales {
         if selectors.iter().any(|pair| pair.len() != 2) {
             return Err(form("mma"));
         }
-        let registers = [builder.source(a, ScalarType::B32)?, builder.source(b, ScalarType::B32)?];
+        let registers = [builder.source(a.single(), ScalarType::B32)?, builder.source(b.single(), ScalarType::B32)?];
         let blocks = match () {
             () if inst.has(Word::ScaleVec4X) => 4,
             () if inst.has(Word::ScaleVec2X) || inst.has(Word::KindMxf4) => 2,

@@ -261,7 +261,7 @@ pub(crate) fn sparsity_of(
     let selector = number
         .filter(|number| *number < 4)
         .ok_or_else(|| invalid(selector.span(), "the sparsity selector is a constant between 0 and 3"))?;
-    let metadata = sources::src(cx, metadata)?;
+    let metadata = sources::src(cx, metadata.single())?;
     let metadata = ops::in_reg(cx, metadata)?;
     Ok(Some(Sparsity { metadata, selector }))
 }

@@ -58,7 +58,7 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let a = fragment::words(cx, a, *a_type, a_words)?;
     let b = fragment::words(cx, b, *b_type, if sparse { 2 * b_words } else { b_words })?;
     let c = fragment::words(cx, c, *c_type, c_words)?;
-    let (scale_a, scale_b) = (sources::src(cx, scale_a)?, sources::src(cx, scale_b)?);
+    let (scale_a, scale_b) = (sources::src(cx, scale_a.single())?, sources::src(cx, scale_b.single())?);
     let mut first_scales = vec![scale_a];
     if let Some(sparsity) = sparsity_of(cx, instruction, metadata)? {
         first_scales.insert(0, sparsity.metadata);

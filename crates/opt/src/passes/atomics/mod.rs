@@ -13,14 +13,13 @@
 //! Fences stay around the operation, for all threads. Leader and count hold as long as the same threads are active: behind
 //! whatever may change that, in the same block, they are found anew.
 
-mod alone;
 mod plan;
 mod shuffles;
 mod warp;
 
+use crate::passes::alone::{Alone, Wrong};
 use crate::passes::general::{constant_of, source};
 use crate::{Changed, Context, PhaseError};
-use alone::Alone;
 use oriole_isa::{Arch, AtomOp, AtomType, Effects, Field, Mods, Opcode, RegFile, Role, special_registers};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Block, BuildError, Function, Inst, InstId, Operand, RegType, VReg};
@@ -54,7 +53,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     }
     if let Some(special) = special(context.arch) {
         let uniformity = analyses.uniformity(func, context.arch);
-        let alone = Alone::new(func, analyses, uniformity.clone(), context.arch);
+        let alone = Alone::new(func, analyses, uniformity.clone(), context.arch, Wrong::Slow);
         let planned = |(block, inst)| {
             let plan = plan::plan(func, context.arch, &uniformity, inst)?;
             (!alone.is(func, block, inst)).then_some((block, (inst, plan)))

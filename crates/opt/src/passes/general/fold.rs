@@ -12,14 +12,31 @@ use smallvec::smallvec;
 pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     // A form takes one constant, so others may still stand in registers.
     let mut resolved = inst.clone();
+    let negates = may_be_negated(inst);
     for at in 0..inst.operands.len() {
         let value = inst.operands[at];
-        if inst.is_use(at) && value.as_reg().is_some() && !value.has_flags() {
+        if !inst.is_use(at) || value.as_reg().is_none() {
+            continue;
+        }
+        if !value.has_flags() {
             let known = cx.copied(value).and_then(constant);
             resolved.operands[at] = known.map_or(value, word);
+        } else if negates && value.is_neg() && !value.neg().has_flags() {
+            let known = cx.copied(value.neg()).and_then(constant);
+            resolved.operands[at] = known.map_or(value, |bits| word(bits.wrapping_neg()));
         }
     }
     Ok(folded(cx, &resolved))
+}
+
+/// Its sources are words of a sum without carries: one that is negated is the word that it is with its sign changed.
+fn may_be_negated(inst: &Inst) -> bool {
+    let sum = match inst.opcode.fold() {
+        Fold::Sum => true,
+        Fold::MultiplyAdd => inst.get(Field::MUL) == Mul::LO,
+        _ => false,
+    };
+    sum && !inst.get(Field::X) && destination(inst).is_some()
 }
 
 fn folded(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {

@@ -2,7 +2,7 @@
 
 use super::Sameness;
 use super::causes::Cause;
-use super::solver::{Findings, Solver};
+use super::solver::{Findings, Part, Solver};
 use crate::analysis::cfg::{Cfg, DomTree};
 use crate::analysis::liveness::Liveness;
 use crate::entity::{Block, VReg};
@@ -64,12 +64,12 @@ impl UniformityLevels {
 impl Findings for UniformityLevels {
     const LEVELS: bool = true;
 
-    fn of(&self, reg: VReg) -> Sameness {
-        self.regs[reg].sameness
+    fn of(&self, part: Part) -> Sameness {
+        self.regs[part.reg].sameness
     }
 
-    fn raise(&mut self, reg: VReg, to: Sameness, cause: Cause) -> bool {
-        self.regs[reg].raise(to, cause)
+    fn raise(&mut self, part: Part, to: Sameness, cause: Cause) -> bool {
+        self.regs[part.reg].raise(to, cause)
     }
 
     fn raise_branch(&mut self, block: Block, to: Sameness, cause: Cause) -> bool {

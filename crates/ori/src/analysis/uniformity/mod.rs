@@ -19,13 +19,13 @@ pub use causes::{Cause, Reason};
 pub use levels::UniformityLevels;
 
 use super::cfg::{Cfg, DomTree};
-use super::liveness::Liveness;
-use crate::entity::{Block, VReg};
+use super::liveness::{Liveness, Numbering};
+use crate::entity::{Block, PieceId, VReg};
 use crate::function::Function;
 use crate::operand::{Operand, OperandKind};
-use cranelift_entity::EntitySet;
+use cranelift_entity::{EntityRef, EntitySet};
 use oriole_isa::{Arch, RegFile};
-use solver::{Findings, Solver};
+use solver::{Findings, Part, Solver};
 use std::fmt;
 
 /// Over which threads a value is the same, those that agree most first: what depends on several is the greatest of them.
@@ -58,7 +58,11 @@ impl fmt::Display for Sameness {
 /// Varying registers and varying branches.
 #[derive(Clone, Debug)]
 pub struct Uniformity {
+    /// Registers of which some component varies.
     varying: EntitySet<VReg>,
+    /// Components that vary, by number.
+    pieces: EntitySet<PieceId>,
+    numbering: Numbering,
     branches: EntitySet<Block>,
 }
 
@@ -76,7 +80,8 @@ impl Uniformity {
         postdom: &'f DomTree,
         liveness: &'f dyn Fn() -> &'f Liveness,
     ) -> Self {
-        let found = Uniformity { varying: EntitySet::new(), branches: EntitySet::new() };
+        let (varying, pieces, branches) = (EntitySet::new(), EntitySet::new(), EntitySet::new());
+        let found = Uniformity { varying, pieces, numbering: Numbering::new(func), branches };
         Solver::new(func, arch, (cfg, postdom, liveness), found).solve()
     }
 
@@ -94,7 +99,11 @@ impl Uniformity {
     /// the stack pointer R1 and the uniform files.
     pub fn is_varying_operand(&self, operand: Operand) -> bool {
         match operand.kind() {
-            OperandKind::Reg(reg, _) | OperandKind::Guard { pred: reg, .. } => self.is_varying(reg),
+            OperandKind::Reg(reg, selected) if self.is_varying(reg) => {
+                let mut range = selected.range(self.numbering.width(reg));
+                range.any(|k| self.pieces.contains(PieceId::new(self.numbering.of(reg, k))))
+            }
+            OperandKind::Guard { pred: reg, .. } => self.is_varying(reg),
             OperandKind::Phys { file, number, .. } => physical(file, number) == Sameness::Varying,
             _ => false,
         }
@@ -113,13 +122,17 @@ impl Findings for Uniformity {
     const LEVELS: bool = false;
 
     #[inline]
-    fn of(&self, reg: VReg) -> Sameness {
-        if self.varying.contains(reg) { Sameness::Varying } else { Sameness::Grid }
+    fn of(&self, part: Part) -> Sameness {
+        if self.pieces.contains(part.piece) { Sameness::Varying } else { Sameness::Grid }
     }
 
     #[inline]
-    fn raise(&mut self, reg: VReg, to: Sameness, _cause: Cause) -> bool {
-        to == Sameness::Varying && self.varying.insert(reg)
+    fn raise(&mut self, part: Part, to: Sameness, _cause: Cause) -> bool {
+        let is_news = to == Sameness::Varying && self.pieces.insert(part.piece);
+        if is_news {
+            self.varying.insert(part.reg);
+        }
+        is_news
     }
 
     #[inline]

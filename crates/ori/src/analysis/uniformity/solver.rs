@@ -4,8 +4,8 @@ use super::causes::Cause;
 use super::sources::{Facts, Lanes, lanes};
 use super::{Sameness, bits, physical};
 use crate::analysis::cfg::{Cfg, DomTree};
-use crate::analysis::liveness::Liveness;
-use crate::entity::{Block, InstId, VReg, entry_for_each};
+use crate::analysis::liveness::{Liveness, Numbering};
+use crate::entity::{Block, InstId, PieceId, VReg, entry_for_each};
 use crate::function::Function;
 use crate::operand::OperandKind;
 use crate::terminator::{Exit, exit_of};
@@ -18,16 +18,23 @@ use std::cell::OnceCell;
 /// (thousands of divergent branches over the same code) gets a plain answer: what crosses blocks varies.
 const STEPS_PER_BLOCK: usize = 500;
 
+/// A component of a register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) reg: VReg,
+    pub(super) piece: PieceId,
+}
+
 /// What a solver finds out.
 pub(super) trait Findings {
     /// Whether levels below [`Sameness::Varying`] are told apart.
     const LEVELS: bool;
 
-    /// What is known of a register so far.
-    fn of(&self, reg: VReg) -> Sameness;
+    /// What is known of a component of a register so far.
+    fn of(&self, of: Part) -> Sameness;
 
-    /// A register is no better than `to`: whether that is news.
-    fn raise(&mut self, reg: VReg, to: Sameness, cause: Cause) -> bool;
+    /// A component is no better than `to`: whether that is news.
+    fn raise(&mut self, part: Part, to: Sameness, cause: Cause) -> bool;
 
     /// The same of what decides the branch at the end of a block.
     fn raise_branch(&mut self, block: Block, to: Sameness, cause: Cause) -> bool;
@@ -40,16 +47,17 @@ pub(super) struct Solver<'f, F> {
     postdom: &'f DomTree,
     liveness: &'f dyn Fn() -> &'f Liveness,
     facts: Facts,
-    /// By register: the blocks in which it is written, once somebody has asked.
+    numbering: Numbering,
+    /// By component: the blocks in which it is written, once somebody has asked.
     writers: OnceCell<Rows<Block>>,
     block_of: SecondaryMap<InstId, PackedOption<Block>>,
     /// While the code is gone through in order: what has been read so far, when it was not known to vary. Who reads the others comes
     /// later.
-    read: Option<EntitySet<VReg>>,
+    read: Option<EntitySet<PieceId>>,
     /// Registers of which some bits vary and the others do not. There is hardly ever one.
     partly: Vec<(VReg, u32)>,
     found: F,
-    work: Vec<VReg>,
+    work: Vec<Part>,
     steps_left: usize,
 }
 
@@ -69,6 +77,7 @@ impl<'f, F: Findings> Solver<'f, F> {
             postdom,
             liveness,
             facts: Facts::new(func, arch),
+            numbering: Numbering::new(func),
             writers: OnceCell::new(),
             block_of,
             read: None,
@@ -93,7 +102,9 @@ impl<'f, F: Findings> Solver<'f, F> {
 
     fn start(&mut self) {
         for &reg in self.func.live_in() {
-            self.raise(reg, Sameness::Varying, Cause::Entry);
+            for part in self.parts(reg, 0..self.func[reg].components) {
+                self.raise(part, Sameness::Varying, Cause::Entry);
+            }
         }
         for (_, inst) in self.func.iter_insts() {
             let own = self.facts.of_itself(self.func, inst);
@@ -109,18 +120,22 @@ impl<'f, F: Findings> Solver<'f, F> {
     /// to vary is left to do.
     fn go_through(&mut self) {
         self.work.clear();
-        let mut read = EntitySet::with_capacity(self.func.regs().len());
+        let mut read = EntitySet::with_capacity(self.numbering.count());
         for (_, inst) in self.func.iter_insts() {
-            let mut varying = smallvec::SmallVec::<[VReg; 4]>::new();
-            self.func.for_each_use(inst, |mention| match self.found.of(mention.reg) {
-                Sameness::Varying => varying.push(mention.reg),
-                _ => _ = read.insert(mention.reg),
+            let mut varying = smallvec::SmallVec::<[Part; 4]>::new();
+            self.func.for_each_use(inst, |mention| {
+                for part in self.parts(mention.reg, mention.range) {
+                    match self.found.of(part) {
+                        Sameness::Varying => varying.push(part),
+                        _ => _ = read.insert(part.piece),
+                    }
+                }
             });
             if varying.is_empty() {
                 continue;
             }
             self.read = Some(read);
-            let passed = varying.into_iter().map(|reg| self.passed_on(inst, reg));
+            let passed = varying.into_iter().map(|part| self.passed_on(inst, part));
             if let Some((passed, cause)) = passed.max_by_key(|(passed, _)| *passed) {
                 self.raise_results(inst, passed, cause);
             }
@@ -132,32 +147,47 @@ impl<'f, F: Findings> Solver<'f, F> {
     fn propagate(&mut self) {
         let mut reads = Vec::new();
         for (_, inst) in self.func.iter_insts() {
-            self.func.for_each_use(inst, |read| reads.push((read.reg.as_u32(), inst)));
+            self.func.for_each_use(inst, |read| {
+                reads.extend(self.parts(read.reg, read.range).map(|part| (part.piece.as_u32(), inst)));
+            });
         }
-        let readers = Rows::new(self.func.regs().len(), reads.into_iter());
-        while let Some(reg) = self.work.pop() {
-            for &inst in readers.row(reg.index()) {
-                let (passed, cause) = self.passed_on(inst, reg);
+        let readers = Rows::new(self.numbering.count(), reads.into_iter());
+        while let Some(part) = self.work.pop() {
+            for &inst in readers.row(part.piece.index()) {
+                let (passed, cause) = self.passed_on(inst, part);
                 self.raise_results(inst, passed, cause);
                 self.check_branch(inst);
             }
         }
     }
 
-    /// By register: the blocks in which it is written.
+    /// Some components of a register.
+    fn parts(&self, reg: VReg, range: std::ops::Range<u8>) -> impl Iterator<Item = Part> + use<'f, F> {
+        let first = self.numbering.of(reg, 0);
+        range.map(move |k| Part { reg, piece: PieceId::new(first + usize::from(k)) })
+    }
+
+    /// The blocks in which some component of a register is written.
+    fn written_in(&self, reg: VReg, k: u8) -> &[Block] {
+        self.writers().row(self.numbering.of(reg, k))
+    }
+
+    /// By component: the blocks in which it is written.
     fn writers(&self) -> &Rows<Block> {
         self.writers.get_or_init(|| {
             let mut writes = Vec::new();
             for (block, inst) in self.func.iter_insts() {
-                self.func.for_each_def(inst, |write| writes.push((write.reg.as_u32(), block)));
+                self.func.for_each_def(inst, |write| {
+                    writes.extend(self.parts(write.reg, write.range).map(|part| (part.piece.as_u32(), block)));
+                });
             }
-            Rows::new(self.func.regs().len(), writes.into_iter())
+            Rows::new(self.numbering.count(), writes.into_iter())
         })
     }
 
     /// What the results of an instruction are at best because it reads a register.
-    fn passed_on(&self, inst: InstId, reg: VReg) -> (Sameness, Cause) {
-        let (data, level) = (&self.func[inst], self.found.of(reg));
+    fn passed_on(&self, inst: InstId, part: Part) -> (Sameness, Cause) {
+        let (data, level, reg) = (&self.func[inst], self.found.of(part), part.reg);
         // Lanes whose guard is false keep what they have.
         if data.guard().is_some_and(|guard| guard.pred == reg) {
             return (level, Cause::Guard(inst, reg));
@@ -174,26 +204,32 @@ impl<'f, F: Findings> Solver<'f, F> {
         let mut results = smallvec::SmallVec::<[VReg; 1]>::new();
         self.func.for_each_def(inst, |result| results.push(result.reg));
         for reg in results {
-            if self.writers().row(reg.index()).len() == 1 {
+            if self.func[reg].components == 1 && self.written_in(reg, 0).len() == 1 {
                 self.partly.push((reg, bits));
             }
         }
     }
 
-    fn raise(&mut self, reg: VReg, to: Sameness, cause: Cause) {
-        let is_uniform = self.func[reg].reg_type.is_uniform();
-        let to = self.facts.narrowed(if is_uniform { to.min(Sameness::Warp) } else { to });
-        let is_news = self.found.raise(reg, to, cause);
-        if is_news && self.read.as_ref().is_none_or(|read| read.contains(reg)) {
-            self.work.push(reg);
+    fn raise(&mut self, part: Part, to: Sameness, cause: Cause) {
+        let data = &self.func[part.reg];
+        let to = self.facts.narrowed(if data.reg_type.is_uniform() { to.min(Sameness::Warp) } else { to });
+        if !self.found.raise(part, to, cause) {
+            return;
+        }
+        // Levels are those of whole registers.
+        let of_all = F::LEVELS.then(|| self.parts(part.reg, 0..data.components)).into_iter().flatten();
+        for part in of_all.chain((!F::LEVELS).then_some(part)) {
+            if self.read.as_ref().is_none_or(|read| read.contains(part.piece)) {
+                self.work.push(part);
+            }
         }
     }
 
     fn raise_results(&mut self, inst: InstId, to: Sameness, cause: Cause) {
-        let mut results = smallvec::SmallVec::<[VReg; 4]>::new();
-        self.func.for_each_def(inst, |r| results.push(r.reg));
-        for reg in results {
-            self.raise(reg, to, cause);
+        let mut results = smallvec::SmallVec::<[Part; 4]>::new();
+        self.func.for_each_def(inst, |r| results.extend(self.parts(r.reg, r.range)));
+        for part in results {
+            self.raise(part, to, cause);
         }
     }
 
@@ -204,8 +240,10 @@ impl<'f, F: Findings> Solver<'f, F> {
         let Some(block) = self.block_of[inst].expand().filter(|_| branches) else { return };
         let (mut level, mut cause) = (Sameness::Grid, Cause::Source(inst));
         self.func.for_each_use(inst, |read| {
-            if self.found.of(read.reg) > level {
-                (level, cause) = (self.found.of(read.reg), Cause::Read(inst, read.reg));
+            for part in self.parts(read.reg, read.range) {
+                if self.found.of(part) > level {
+                    (level, cause) = (self.found.of(part), Cause::Read(inst, read.reg));
+                }
             }
         });
         for (_, operand) in data.uses() {
@@ -228,9 +266,11 @@ impl<'f, F: Findings> Solver<'f, F> {
     /// Take every written register that is live across blocks, and every MovPhi, to vary.
     fn give_up(&mut self) {
         let (func, liveness) = (self.func, (self.liveness)());
-        for (reg, _) in func.regs().iter() {
-            if !self.writers().row(reg.index()).is_empty() && liveness.crosses_blocks(func, reg) {
-                self.raise(reg, Sameness::Varying, Cause::GivenUp);
+        for (reg, data) in func.regs().iter() {
+            for (k, part) in (0..).zip(self.parts(reg, 0..data.components)) {
+                if !self.written_in(reg, k).is_empty() && liveness.crosses_blocks(func, reg) {
+                    self.raise(part, Sameness::Varying, Cause::GivenUp);
+                }
             }
         }
         for (_, inst) in func.iter_insts().filter(|(_, i)| func[*i].is_phi()) {
@@ -256,21 +296,32 @@ impl<'f, F: Findings> Solver<'f, F> {
             }
             // Uniform files never vary, but warps may have different values there.
             let uniform = F::LEVELS.then(|| liveness.uniform_live_in(join)).into_iter().flatten();
-            for (reg, _) in liveness.main_live_in(join).chain(uniform) {
-                let count = self.writers().row(reg.index()).len();
+            for (reg, k) in liveness.main_live_in(join).chain(uniform) {
+                let count = self.written_in(reg, k).len();
                 self.spend(1 + count);
-                if self.writers().row(reg.index()).iter().any(|b| region.contains(*b)) {
-                    met.push((reg, join));
+                if self.written_in(reg, k).iter().any(|b| region.contains(*b)) {
+                    met.extend(self.parts(reg, k..k + 1).map(|part| (part, join)));
                 }
             }
             // MovPhis of the join have their sources live before it.
             for &inst in self.func.phis(join) {
-                self.func.for_each_def(inst, |r| met.push((r.reg, join)));
+                if !self.brings_one_value(inst, branch, &region) {
+                    self.func.for_each_def(inst, |r| met.extend(self.parts(r.reg, r.range).map(|part| (part, join))));
+                }
             }
         }
-        for (reg, join) in met {
-            self.raise(reg, level, Cause::Join { branch, join });
+        for (part, join) in met {
+            self.raise(part, level, Cause::Join { branch, join });
         }
+    }
+
+    /// Whichever way threads take from `branch` to a MovPhi, it takes the same value, which is made on none of the ways: it does not tell
+    /// which one they took.
+    fn brings_one_value(&self, phi: InstId, branch: Block, region: &EntitySet<Block>) -> bool {
+        let mut brought = self.func.phi_inputs(phi).filter(|(_, pred)| *pred == branch || region.contains(*pred));
+        let Some((first, _)) = brought.next() else { return false };
+        let made_on_a_way = |reg: VReg| self.written_in(reg, 0).iter().any(|block| region.contains(*block));
+        brought.all(|(other, _)| other == first) && first.as_reg().is_none_or(|reg| !made_on_a_way(reg))
     }
 
     /// Blocks that `branch` reaches without passing `end`, and those of them that it reaches from two

@@ -9,7 +9,7 @@ use crate::inst::{Inst, InstFlags};
 use crate::operand::{Operand, OperandKind};
 pub(super) use oriole_isa::Lanes;
 use oriole_isa::special_registers::{self, Scope, SpecialRegister};
-use oriole_isa::{Arch, Effects, Field, Opcode, Role, Shfl};
+use oriole_isa::{Arch, Effects, Field, Opcode, Role, Shfl, SyncsOp};
 
 /// Threads of a warp.
 const WARP: u32 = 32;
@@ -24,7 +24,13 @@ pub(super) fn lanes(inst: &Inst) -> Lanes {
     };
     let is_shuffle = inst.is_machine() && inst.opcode == Opcode::SHFL && inst.get(Field::SHFL) == Shfl::IDX;
     let from_one = is_shuffle && constant(Role::B).is_some() && constant(Role::C) == Some(WHOLE_WARP);
-    if from_one { Lanes::Warp } else { inst.opcode.lanes() }
+    // An arrival's state is each thread's own. A look at a phase is a read: what threads see that look at one phase together is the same.
+    let is_phase = inst.is_machine() && inst.opcode == Opcode::SYNCS && inst.get(Field::SYNCS_OP) == SyncsOp::PHASECHK;
+    match inst.opcode.lanes() {
+        _ if from_one => Lanes::Warp,
+        _ if is_phase => Lanes::Same,
+        lanes => lanes,
+    }
 }
 
 /// Whether it reads memory in a way that lets others write between the threads' reads.
@@ -72,7 +78,7 @@ impl Facts {
             arch,
             one_warp: threads.is_some_and(|threads| threads <= WARP),
             place: shape.map_or([Sameness::Varying; 3], places),
-            x_by_lane: shape.is_some_and(|[x, y, z]| x.is_multiple_of(WARP) || [y, z] == [1, 1]),
+            x_by_lane: is_kernel && func.attributes().lanes_go_by_x(),
         }
     }
 

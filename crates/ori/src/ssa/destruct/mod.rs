@@ -54,7 +54,9 @@ pub fn destruct(
     let undefined = undefined::phis(func);
     let passing = passings(func, cfg, &positions, &numbers, &undefined, &mut classes);
     share(func, loops, &numbers, &passing, &mut classes);
-    let plan = rewrite::Plan { dominators, loops, numbers: &numbers, passing: &passing, undefined: &undefined };
+    let unfilled = unfilled(func, &positions, &passing, &classes);
+    let (passing, undefined) = (&passing, &undefined);
+    let plan = rewrite::Plan { dominators, loops, numbers: &numbers, passing, undefined, unfilled: &unfilled };
     rewrite::rewrite(func, &plan, classes)
 }
 
@@ -167,6 +169,22 @@ fn passings(
         }
     }
     all
+}
+
+/// The ends of blocks that have no value for a MovPhi of which others have one, with its place at the start of its block. Where nothing
+/// stands in that place at the end of the block, its register holds nothing before.
+fn unfilled(func: &Function, positions: &Positions, passing: &[Passing], classes: &Classes) -> Vec<(Block, Node)> {
+    let mut found = Vec::new();
+    for pass in passing {
+        let Some(&phi) = func.phis(pass.block).first() else { continue };
+        for (_, pred) in func.phi_inputs(phi) {
+            let filled = pass.inputs.iter().any(|(.., from)| *from == pred);
+            if !filled && !classes.is_taken(pass.arrival, positions.leaving(pred)) {
+                found.push((pred, pass.arrival));
+            }
+        }
+    }
+    found
 }
 
 /// Something that saves copies.

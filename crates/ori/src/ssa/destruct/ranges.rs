@@ -71,6 +71,11 @@ impl Positions {
     pub(super) fn departure(&self, block: Block) -> Range {
         (self.exit[block] + 1, self.end[block])
     }
+
+    /// What a predecessor leaves, and what decides where it goes.
+    pub(super) fn leaving(&self, block: Block) -> Range {
+        (self.exit[block], self.end[block])
+    }
 }
 
 /// The live ranges of all values, by number from [`Function::first_value`] on; each list in order of position.

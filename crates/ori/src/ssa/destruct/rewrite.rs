@@ -27,6 +27,8 @@ pub(super) struct Plan<'p> {
     pub(super) passing: &'p [Passing],
     /// Results of MovPhis that no defined value reaches.
     pub(super) undefined: &'p FxHashSet<VReg>,
+    /// Ends of blocks, and places that hold nothing there.
+    pub(super) unfilled: &'p [(Block, Node)],
 }
 
 /// Name registers instead of values. Gives what is left behind.
@@ -49,8 +51,11 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
     rewriter.keep_registers(func);
     rewriter.hoist_gathers(func);
     let (arrivals, departures) = by_block(func, plan.passing);
+    let mut unfilled: SecondaryMap<Block, Vec<Node>> = entry_for_each(func.blocks().len());
+    plan.unfilled.iter().for_each(|(block, place)| unfilled[*block].push(*place));
     for block in func.layout().to_vec() {
-        rewriter.block(func, block, &arrivals[block], &departures[block])?;
+        let (arrivals, departures, unfilled) = (&arrivals[block], &departures[block], &unfilled[block]);
+        rewriter.block(func, block, &Ends { arrivals, departures, unfilled })?;
     }
     let mut edit = func.edit();
     edit.swap_regs(&mut rewriter.vregs);
@@ -61,6 +66,14 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
 
 /// Copies at the start and at the end of each block: from node, to node.
 type Moves = SecondaryMap<Block, Vec<(Node, Node)>>;
+
+/// What happens at the start and at the end of a block.
+struct Ends<'a> {
+    arrivals: &'a [(Node, Node)],
+    departures: &'a [(Node, Node)],
+    /// Places that hold nothing at its end.
+    unfilled: &'a [Node],
+}
 
 fn by_block(func: &Function, passing: &[Passing]) -> (Moves, Moves) {
     let mut arrivals: Moves = entry_for_each(func.blocks().len());
@@ -183,18 +196,12 @@ impl Rewriter<'_> {
         last
     }
 
-    fn block(
-        &mut self,
-        func: &mut Function,
-        block: Block,
-        arrivals: &[(Node, Node)],
-        departures: &[(Node, Node)],
-    ) -> Result<(), BuildError> {
+    fn block(&mut self, func: &mut Function, block: Block, ends: &Ends<'_>) -> Result<(), BuildError> {
         let old = func.edit().take_insts(block);
         let mut out = Vec::with_capacity(old.len());
         self.nearby.clear();
         let phis = old.iter().take_while(|inst| func[**inst].is_phi()).count();
-        let moves: Vec<Copy> = arrivals.iter().map(|&(from, to)| self.copy(from, to)).collect();
+        let moves: Vec<Copy> = ends.arrivals.iter().map(|&(from, to)| self.copy(from, to)).collect();
         self.place(func, &moves, &mut out)?;
         for &phi in &old[..phis] {
             self.mark_undefined(func, phi, &mut out);
@@ -204,13 +211,18 @@ impl Rewriter<'_> {
         for &inst in &old[phis..exit] {
             self.inst(func, inst, &mut out)?;
         }
-        let mut moves: Vec<Copy> = Vec::with_capacity(departures.len());
-        for &(from, to) in departures {
+        let mut moves: Vec<Copy> = Vec::with_capacity(ends.departures.len());
+        for &(from, to) in ends.departures {
             let copy = self.copy(from, to);
             let from = if copy.from == copy.to { copy.from } else { self.source_of(func, from) };
             moves.push(Copy { from, ..copy });
         }
         self.place(func, &moves, &mut out)?;
+        for &place in ends.unfilled {
+            let operand = self.operand_of(place);
+            out.push(func.edit().add(Inst::undef(operand)));
+            self.done.may_have_dead_code = true;
+        }
         for &inst in &old[exit..] {
             self.inst(func, inst, &mut out)?;
         }
