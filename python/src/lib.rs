@@ -29,7 +29,7 @@ mod _oriole {
     use pyo3::prelude::*;
 
     #[pymodule_init]
-    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::panics::keep_quiet();
         Ok(())
     }

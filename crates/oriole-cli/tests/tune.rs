@@ -117,8 +117,9 @@ fn trials_and_seed_decide_whatever_the_number_of_jobs() {
     let first = of("--seed 3 --jobs 1");
     assert_eq!(first.0["candidates"], 145);
     assert!(first == of("--seed 3 --jobs 3"), "{:#}", first.0);
-    // What is by chance comes behind what is tried in any case.
-    assert_ne!(first.0["codes"], of("--seed 4 --jobs 3").0["codes"]);
+    // What is by chance comes behind what is tried in any case; two seeds may give as many different codes.
+    let other = |seed: u32| of(&format!("--seed {seed} --jobs 3")).0["codes"] != first.0["codes"];
+    assert!((4..8).any(other), "{:#}", first.0);
 }
 
 /// A kernel that stores how long it takes leaves something else in every other order.

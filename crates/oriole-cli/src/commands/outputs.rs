@@ -7,10 +7,8 @@
 use super::failure::Failure;
 use super::files::{self, behind_links, folder_of, is_stream};
 use super::unfinished::{Listed, NEW_MODE, Unfinished};
-use std::ffi::CString;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -220,6 +218,8 @@ fn copy(mut from: tempfile::NamedTempFile, path: &Path, why: Error) -> Result<()
 /// there and then: a fifteenth of an empty module. An error where one is not there, or the file system cannot do it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn exchange(one: &Path, other: &Path) -> Result<(), Error> {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
     let [one, other] = [one, other].map(|path| CString::new(path.as_os_str().as_bytes()));
     let (one, other) = (one?, other?);
     // SAFETY: both are C strings, which live until the call returns.
