@@ -37,6 +37,7 @@ mod mutants;
 mod mutations;
 mod nvptx;
 mod objects;
+mod packages;
 mod passes;
 mod phases;
 mod pressure;
