@@ -56,7 +56,7 @@ fn all_packages_have_one_address() {
     let urls = at(&wheel, &["project", "urls"]).and_then(Value::as_table).expect("addresses");
     assert!(["Homepage", "Repository", "Issues"].iter().all(|name| urls.contains_key(*name)), "{urls:?}");
     for (name, url) in urls {
-        assert!(url.as_str().is_some_and(|url| url.starts_with(address)), "{name}: {url}");
+        assert!(url.as_str().is_some_and(|url| url.starts_with(address)), "{name}: {url:?}");
     }
     let action = std::fs::read_to_string(root().join("action.yml")).expect("it is there");
     let place = address.strip_prefix("https://github.com/").expect("GitHub's");
