@@ -110,8 +110,12 @@ pub enum DebugInfo {
 impl CompileOptions {
     /// What a file may have for these options.
     pub fn leeway(&self) -> oriole_ptx::Leeway {
-        let of_one_chip = self.target.is_some_and(|target| target.suffix == Suffix::Arch);
-        oriole_ptx::Leeway { object: self.relocatable, extended_shared: self.extended_shared || of_one_chip }
+        oriole_ptx::Leeway { object: self.relocatable, extended_shared: self.extends_shared(self.target) }
+    }
+
+    /// Whether static shared memory may be as large as a block of the target can have; the option alone says so where none is known.
+    pub(crate) fn extends_shared(&self, target: Option<Target>) -> bool {
+        self.extended_shared || target.is_some_and(|target| target.suffix == Suffix::Arch)
     }
 
     /// Whether the options make sense, as far as that does not depend on the module.

@@ -149,7 +149,7 @@ fn compile_tree(
         arch,
         relocatable: options.relocatable,
         keeps_jumps: settings.level == 0,
-        extended_shared: options.extended_shared || target.suffix == Suffix::Arch,
+        extended_shared: options.extends_shared(Some(target)),
         inlines,
         tail_calls,
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),

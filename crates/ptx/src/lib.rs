@@ -65,16 +65,6 @@ pub fn load(text: &str) -> Result<ast::Module, Vec<diag::Diagnostic>> {
     load_with(text, Leeway::default())
 }
 
-/// Parses and checks a file of which an object file is made: a linker knows what the file does not
-/// ([`diag::Rule::Linkage`]).
-///
-/// # Errors
-///
-/// As [`load`].
-pub fn load_object(text: &str) -> Result<ast::Module, Vec<diag::Diagnostic>> {
-    load_with(text, Leeway { object: true, ..Leeway::default() })
-}
-
 /// What a file may have because of what is made of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Leeway {

@@ -3,7 +3,7 @@
 use crate::entity::Block;
 
 /// Threads of a warp.
-const WARP: u32 = 32;
+pub(crate) const WARP: u32 = 32;
 
 /// What a function is to the outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -19,6 +19,7 @@ mod def_use;
 mod edit;
 mod named;
 
+pub(crate) use declaration::WARP;
 pub use declaration::{Attributes, Frame, FunctionKind, JumpTable, Literals, Param};
 pub use def_use::DefUse;
 pub use edit::Editor;

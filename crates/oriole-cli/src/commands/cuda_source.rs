@@ -1,6 +1,7 @@
 //! CUDA C++ given as an input: it has to become PTX first, and by whom is more use than the first syntax error.
 
 use super::failure::Failure;
+use super::files;
 use std::path::Path;
 
 const ADVICE: &str = "this is CUDA C++; Oriole compiles PTX and LLVM IR. What makes PTX of it:\n  \
@@ -12,6 +13,5 @@ const ADVICE: &str = "this is CUDA C++; Oriole compiles PTX and LLVM IR. What ma
 /// Refuse a `.cu` file, unless what it holds is PTX all the same.
 pub(super) fn refuse(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let is_named = path.extension().is_some_and(|extension| extension == "cu" || extension == "cuh");
-    let is_ptx = || bytes.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_start().starts_with(b".version"));
-    if is_named && !is_ptx() { Err(Failure::file(path, ADVICE)) } else { Ok(()) }
+    if is_named && !files::is_ptx(bytes) { Err(Failure::file(path, ADVICE)) } else { Ok(()) }
 }

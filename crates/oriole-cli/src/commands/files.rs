@@ -1,10 +1,10 @@
 //! Input files, names of files, and standard output: `-` is a standard stream.
 
 use super::failure::{Failure, rejected};
+use super::nvptx;
 pub(crate) use super::outputs::{Outputs, write};
 use oriole_cubin::Cubin;
 use oriole_device::{MOST_OF_A_STREAM, read_file, read_stream};
-use oriole_nvptx::driver::is_bitcode;
 use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -41,30 +41,21 @@ pub(crate) fn is_elf(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let why = match bytes {
         [] => "the file is empty".to_owned(),
         [..] if bytes.starts_with(ELF_MAGIC) => return Ok(()),
-        [..] => match language(bytes) {
-            Some(language) => {
+        [..] => {
+            let language = if nvptx::is_llvm(path, bytes) { Some("LLVM IR") } else { is_ptx(bytes).then_some("PTX") };
+            let compiled = |language| {
                 let file = path.display();
                 format!("{language}, not a cubin; `oriole compile {file} -o k.cubin` makes a cubin of it")
-            }
-            None => "not a cubin: it does not begin as an ELF file".to_owned(),
-        },
+            };
+            language.map_or_else(|| "not a cubin: it does not begin as an ELF file".to_owned(), compiled)
+        }
     };
     Err(Failure::file(path, why))
 }
 
-/// What a file is in place of a cubin, if it is what `oriole compile` takes.
-fn language(bytes: &[u8]) -> Option<&'static str> {
-    /// A module says what it is behind its first comments.
-    const HEAD: usize = 1 << 16;
-    if is_bitcode(bytes) {
-        return Some("LLVM bitcode");
-    }
-    let mut lines = bytes[..bytes.len().min(HEAD)].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start);
-    lines.find_map(|line| match line {
-        _ if line.starts_with(b".version") => Some("PTX"),
-        _ if line.starts_with(b"target triple") || line.starts_with(b"define ") => Some("LLVM IR"),
-        _ => None,
-    })
+/// Whether the bytes are those of PTX: a line of them says which version.
+pub(super) fn is_ptx(bytes: &[u8]) -> bool {
+    bytes.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_start().starts_with(b".version"))
 }
 
 /// Make a folder, with those that it is in, where it is not there yet.

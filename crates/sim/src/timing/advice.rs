@@ -109,21 +109,23 @@ fn worst(report: &TimingReport, badness: impl Fn(&InstTiming) -> u64) -> Vec<&In
 
 /// Mnemonic and address.
 fn name(inst: &InstTiming) -> String {
-    let mnemonic = inst.text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or(&inst.text);
-    format!("{mnemonic} at {:#06x}", inst.address)
+    format!("{} at {:#06x}", mnemonic(inst), inst.address)
+}
+
+/// The mnemonic with its modifiers, behind a guard.
+fn mnemonic(inst: &InstTiming) -> &str {
+    inst.text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or(&inst.text)
 }
 
 /// Sectors that a warp needs for neighbouring elements, by the width in a load's or store's name; none for other instructions.
 fn sectors_if_coalesced(inst: &InstTiming) -> Option<u64> {
-    let mnemonic = inst.text.split_whitespace().find(|word| !word.starts_with('@'))?;
-    let mut parts = mnemonic.split('.');
+    let mut parts = mnemonic(inst).split('.');
     if !matches!(parts.next(), Some("LDG" | "STG")) {
         return None;
     }
     // 32 lanes, 32 bytes a sector: as many sectors as a lane has bytes.
     let widths = [("U8", 1), ("S8", 1), ("U16", 2), ("S16", 2), ("64", 8), ("128", 16), ("256", 32)];
-    let bytes = parts.find_map(|part| widths.iter().find(|(name, _)| *name == part)).map_or(4, |(_, bytes)| *bytes);
-    Some(bytes)
+    Some(parts.find_map(|part| widths.iter().find(|(name, _)| *name == part)).map_or(4, |(_, bytes)| *bytes))
 }
 
 /// Accesses of a warp that touch far more sectors than their bytes need.

@@ -423,28 +423,32 @@ fn waiting_for_a_copy_in_bulk_takes_as_long_as_its_bytes() {
     assert!((more - 20..more + 120).contains(&(large - small)), "{large} after {small}");
 }
 
+/// Two warps: that whose threads compare so with 32 does what `wait` says, the other arrives behind `count` dependent products, of four
+/// cycles each.
+fn arrival_behind_arithmetic(compare: &str, count: usize, wait: &str) -> TimingReport {
+    let text = format!(
+        "{}
+        S2R R0, SR_TID.X & W0
+        NOP & B0
+        ISETP.{compare}.U32.AND P0, PT, R0, 0x20, PT & S13
+        BAR.SYNC.DEFER_BLOCKING 0x0 & S6
+        @P0 BRA `(wait) & S5
+        {}
+        SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR7], RZ & R0 S4
+        EXIT & S5 B0
+        wait:
+        {wait}",
+        with_mbarrier(32),
+        "FFMA R4, R5, R6, R4 & S4\n".repeat(count)
+    );
+    Bench { block: 64, ..Bench::on(Arch::Sm90) }.time(&text)
+}
+
 /// A warp waits for another's arrival, 400 cycles late.
 #[test]
 fn warps_wait_for_arrivals_at_an_mbarrier() {
-    let late = |count: usize| {
-        let text = format!(
-            "{}
-            S2R R0, SR_TID.X & W0
-            NOP & B0
-            ISETP.GE.U32.AND P0, PT, R0, 0x20, PT & S13
-            BAR.SYNC.DEFER_BLOCKING 0x0 & S6
-            @P0 BRA `(wait) & S5
-            {}
-            SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR7], RZ & R0 S4
-            EXIT & S5 B0
-            wait:
-            SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R1 & W2 S2
-            EXIT & S5 B2",
-            with_mbarrier(32),
-            "FFMA R4, R5, R6, R4 & S4\n".repeat(count)
-        );
-        stalled(&Bench { block: 64, ..Bench::on(Arch::Sm90) }.time(&text), StallReason::Barrier)
-    };
+    let wait = "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R1 & W2 S2\nEXIT & S5 B2";
+    let late = |count| stalled(&arrival_behind_arithmetic("GE", count, wait), StallReason::Barrier);
     assert_eq!(late(200) - late(100), 400);
 }
 
@@ -452,25 +456,11 @@ fn warps_wait_for_arrivals_at_an_mbarrier() {
 /// arrives behind 800 cycles of arithmetic.
 #[test]
 fn a_sleep_at_an_mbarrier_ends_with_its_phase() {
-    let text = format!(
-        "{}
-        S2R R0, SR_TID.X & W0
-        NOP & B0
-        ISETP.LT.U32.AND P0, PT, R0, 0x20, PT & S13
-        BAR.SYNC.DEFER_BLOCKING 0x0 & S6
-        @P0 BRA `(wait) & S5
-        {}
-        SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR7], RZ & R0 S4
-        EXIT & S5 B0
-        wait:
-        SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R1 & W2 S2
+    let wait = "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R1 & W2 S2
         @!P0 NANOSLEEP.SYNCS 0x989680 & B2 S5
         @!P0 BRA `(wait) & S5
-        EXIT & S5",
-        with_mbarrier(32),
-        "FFMA R4, R5, R6, R4 & S4\n".repeat(200)
-    );
-    let report = Bench { block: 64, ..Bench::on(Arch::Sm90) }.time(&text);
+        EXIT & S5";
+    let report = arrival_behind_arithmetic("LT", 200, wait);
     assert!((800..20_000).contains(&report.cycles), "{} cycles", report.cycles);
 }
 

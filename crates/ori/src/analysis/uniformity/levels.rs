@@ -37,7 +37,7 @@ impl Level {
 impl UniformityLevels {
     /// Compute them for `func` on `arch`.
     pub fn new(func: &Function, arch: Arch, cfg: &Cfg, postdom: &DomTree, liveness: &Liveness) -> Self {
-        Solver::new(func, arch, (cfg, postdom, &|| liveness), UniformityLevels::default()).solve()
+        Solver::new(func, arch, (cfg, postdom, &|| liveness), UniformityLevels::default()).solve().0
     }
 
     /// Over which threads the register is the same.

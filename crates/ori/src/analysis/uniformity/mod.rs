@@ -58,11 +58,18 @@ impl fmt::Display for Sameness {
 /// Varying registers and varying branches.
 #[derive(Clone, Debug)]
 pub struct Uniformity {
+    varying: Varying,
+    /// By which the components of registers are known.
+    numbering: Numbering,
+}
+
+/// What varies.
+#[derive(Clone, Debug)]
+struct Varying {
     /// Registers of which some component varies.
-    varying: EntitySet<VReg>,
+    regs: EntitySet<VReg>,
     /// Components that vary, by number.
     pieces: EntitySet<PieceId>,
-    numbering: Numbering,
     branches: EntitySet<Block>,
 }
 
@@ -80,19 +87,19 @@ impl Uniformity {
         postdom: &'f DomTree,
         liveness: &'f dyn Fn() -> &'f Liveness,
     ) -> Self {
-        let (varying, pieces, branches) = (EntitySet::new(), EntitySet::new(), EntitySet::new());
-        let found = Uniformity { varying, pieces, numbering: Numbering::new(func), branches };
-        Solver::new(func, arch, (cfg, postdom, liveness), found).solve()
+        let varying = Varying { regs: EntitySet::new(), pieces: EntitySet::new(), branches: EntitySet::new() };
+        let (varying, numbering) = Solver::new(func, arch, (cfg, postdom, liveness), varying).solve();
+        Uniformity { varying, numbering }
     }
 
     /// Whether the register may differ between active threads.
     pub fn is_varying(&self, reg: VReg) -> bool {
-        self.varying.contains(reg)
+        self.varying.regs.contains(reg)
     }
 
     /// Whether the branch at the end of the block may go different ways.
     pub fn is_divergent(&self, block: Block) -> bool {
-        self.branches.contains(block)
+        self.varying.branches.contains(block)
     }
 
     /// Whether the operand may differ between active threads. Physical registers are taken to, but for
@@ -101,7 +108,7 @@ impl Uniformity {
         match operand.kind() {
             OperandKind::Reg(reg, selected) if self.is_varying(reg) => {
                 let mut range = selected.range(self.numbering.width(reg));
-                range.any(|k| self.pieces.contains(PieceId::new(self.numbering.of(reg, k))))
+                range.any(|k| self.varying.pieces.contains(PieceId::new(self.numbering.of(reg, k))))
             }
             OperandKind::Guard { pred: reg, .. } => self.is_varying(reg),
             OperandKind::Phys { file, number, .. } => physical(file, number) == Sameness::Varying,
@@ -118,7 +125,7 @@ fn physical(file: RegFile, number: u16) -> Sameness {
     }
 }
 
-impl Findings for Uniformity {
+impl Findings for Varying {
     const LEVELS: bool = false;
 
     #[inline]
@@ -130,7 +137,7 @@ impl Findings for Uniformity {
     fn raise(&mut self, part: Part, to: Sameness, _cause: Cause) -> bool {
         let is_news = to == Sameness::Varying && self.pieces.insert(part.piece);
         if is_news {
-            self.varying.insert(part.reg);
+            self.regs.insert(part.reg);
         }
         is_news
     }

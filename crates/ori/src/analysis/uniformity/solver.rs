@@ -88,7 +88,8 @@ impl<'f, F: Findings> Solver<'f, F> {
         }
     }
 
-    pub(super) fn solve(mut self) -> F {
+    /// What it finds out, and the numbering of the components.
+    pub(super) fn solve(mut self) -> (F, Numbering) {
         self.start();
         // Causes are told in the order in which they are found from the sources.
         if !F::LEVELS {
@@ -97,7 +98,7 @@ impl<'f, F: Findings> Solver<'f, F> {
         if !self.work.is_empty() {
             self.propagate();
         }
-        self.found
+        (self.found, self.numbering)
     }
 
     fn start(&mut self) {

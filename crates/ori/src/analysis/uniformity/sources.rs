@@ -4,15 +4,12 @@
 use super::{Sameness, physical};
 use crate::call::Callee;
 use crate::entity::InstId;
-use crate::function::{Function, FunctionKind};
+use crate::function::{Function, FunctionKind, WARP};
 use crate::inst::{Inst, InstFlags};
 use crate::operand::{Operand, OperandKind};
 pub(super) use oriole_isa::Lanes;
 use oriole_isa::special_registers::{self, Scope, SpecialRegister};
 use oriole_isa::{Arch, Effects, Field, Opcode, Role, Shfl, SyncsOp};
-
-/// Threads of a warp.
-const WARP: u32 = 32;
 
 /// How the results of an instruction differ: what all lanes take from one of them is the same in all.
 pub(super) fn lanes(inst: &Inst) -> Lanes {

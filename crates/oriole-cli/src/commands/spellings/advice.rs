@@ -41,10 +41,9 @@ fn advice(error: &Error, words: &[OsString]) -> Option<String> {
         }
         ErrorKind::MissingRequiredArgument => {
             let ContextValue::Strings(missing) = error.get(ContextKind::InvalidArg)? else { return None };
-            let of_command = MISSING.iter().filter(|(command, ..)| first == command);
-            let (.., advice) =
-                of_command.into_iter().find(|(_, option, _)| missing.iter().any(|m| m.starts_with(option)))?;
-            Some((*advice).to_owned())
+            let is_missing = |option: &str| missing.iter().any(|missing| missing.starts_with(option));
+            let known = MISSING.iter().find(|(command, option, _)| first == command && is_missing(option));
+            known.map(|(.., advice)| (*advice).to_owned())
         }
         _ => None,
     }

@@ -5,6 +5,7 @@ use super::report::block;
 use crate::commands::failure::{Failure, rejected};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
+use quick_xml::writer::ElementWriter;
 use std::borrow::Cow;
 use std::io;
 
@@ -27,10 +28,7 @@ type Xml = Writer<Vec<u8>>;
 
 fn write(xml: &mut Xml, outcomes: &[Outcome]) -> io::Result<()> {
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let counts = Counts::of(outcomes).attributes();
-    let counts = counts.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let root = xml.create_element("testsuites").with_attribute(("name", "oriole test")).with_attributes(counts);
-    root.write_inner_content(|xml| {
+    counted(xml, "testsuites", "oriole test", outcomes).write_inner_content(|xml| {
         outcomes.chunk_by(|one, next| one.manifest == next.manifest).try_for_each(|of_manifest| suite(xml, of_manifest))
     })?;
     Ok(())
@@ -38,10 +36,8 @@ fn write(xml: &mut Xml, outcomes: &[Outcome]) -> io::Result<()> {
 
 fn suite(xml: &mut Xml, outcomes: &[Outcome]) -> io::Result<()> {
     let Some(first) = outcomes.first() else { return Ok(()) };
-    let (name, counts) = (legal(&first.manifest), Counts::of(outcomes).attributes());
-    let counts = counts.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let suite = xml.create_element("testsuite").with_attribute(("name", &*name)).with_attributes(counts);
-    suite.write_inner_content(|xml| outcomes.iter().try_for_each(|outcome| case(xml, outcome)))?;
+    counted(xml, "testsuite", &legal(&first.manifest), outcomes)
+        .write_inner_content(|xml| outcomes.iter().try_for_each(|outcome| case(xml, outcome)))?;
     Ok(())
 }
 
@@ -65,33 +61,18 @@ fn case(xml: &mut Xml, outcome: &Outcome) -> io::Result<()> {
     Ok(())
 }
 
-/// What a suite, or all of them, adds up to.
-struct Counts {
-    tests: usize,
-    failures: usize,
-    errors: usize,
-    seconds: f64,
-}
-
-impl Counts {
-    fn of(outcomes: &[Outcome]) -> Counts {
-        let count = |is_one: fn(Status) -> bool| outcomes.iter().filter(|outcome| is_one(outcome.status)).count();
-        Counts {
-            tests: outcomes.len(),
-            failures: count(|status| matches!(status, Status::Failed | Status::Faulted)),
-            errors: count(|status| status == Status::Error),
-            seconds: outcomes.iter().map(|outcome| outcome.seconds).sum(),
-        }
-    }
-
-    fn attributes(&self) -> [(&'static str, String); 4] {
-        [
-            ("tests", self.tests.to_string()),
-            ("failures", self.failures.to_string()),
-            ("errors", self.errors.to_string()),
-            ("time", seconds(self.seconds)),
-        ]
-    }
+/// An element with a name, and with what the outcomes in it add up to.
+fn counted<'x>(xml: &'x mut Xml, element: &'x str, name: &str, outcomes: &[Outcome]) -> ElementWriter<'x, Vec<u8>> {
+    let count = |is_one: fn(Status) -> bool| outcomes.iter().filter(|outcome| is_one(outcome.status)).count();
+    let failures = count(|status| matches!(status, Status::Failed | Status::Faulted));
+    let errors = count(|status| status == Status::Error);
+    let time = seconds(outcomes.iter().map(|outcome| outcome.seconds).sum());
+    xml.create_element(element)
+        .with_attribute(("name", name))
+        .with_attribute(("tests", &*outcomes.len().to_string()))
+        .with_attribute(("failures", &*failures.to_string()))
+        .with_attribute(("errors", &*errors.to_string()))
+        .with_attribute(("time", &*time))
 }
 
 fn seconds(seconds: f64) -> String {
