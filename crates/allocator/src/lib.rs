@@ -11,7 +11,9 @@
 //! all that it has. A thread looks at what is offered before it cuts memory that was never used. A chunk that was taken
 //! from the system is never given back.
 //!
-//! A crate of its own because it is built for speed and the command for size.
+//! A crate of its own because it is built for speed and the command for size. Threads end differently on Windows: the crate is
+//! empty there.
+#![cfg(unix)]
 // The examples of README.md are tests.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 

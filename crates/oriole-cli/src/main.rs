@@ -1,5 +1,6 @@
 //! The `oriole` command.
 
+#[cfg(unix)]
 #[global_allocator]
 static ALLOCATOR: oriole_allocator::SizeClasses = oriole_allocator::SizeClasses;
 

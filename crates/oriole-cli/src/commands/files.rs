@@ -3,10 +3,10 @@
 use super::failure::{Failure, rejected};
 use super::nvptx;
 pub(crate) use super::outputs::{Outputs, write};
+use super::system;
 use oriole_cubin::Cubin;
 use oriole_device::{MOST_OF_A_STREAM, read_file, read_stream};
 use std::io::{Error, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The first bytes of an ELF file.
@@ -100,8 +100,8 @@ pub(crate) fn have_folders<'a>(outputs: impl IntoIterator<Item = &'a Path>) -> R
 /// What makes two names the same file.
 #[derive(PartialEq, Eq)]
 enum Identity {
-    /// Device and inode of a file that is there.
-    There(u64, u64),
+    /// A file that is there.
+    There(system::File),
     /// The path that a file will have.
     ToCome(PathBuf),
 }
@@ -111,7 +111,8 @@ impl Identity {
     fn of(path: &Path, stream: &str) -> Option<Identity> {
         let path = if is_stream(path) { Path::new(stream) } else { path };
         match std::fs::metadata(path) {
-            Ok(there) => there.is_file().then(|| Identity::There(there.dev(), there.ino())),
+            Ok(there) if there.is_file() => system::file(path, &there).map(Identity::There),
+            Ok(_) => None,
             Err(_) => {
                 let path = behind_links(path).ok()?;
                 let folder = folder_of(&path).canonicalize().ok()?;

@@ -49,10 +49,10 @@ mod schedule;
 mod schedule_args;
 mod shard;
 mod side_by_side;
-mod signals;
 mod simulate;
 mod spellings;
 mod still_running;
+mod system;
 mod targets;
 mod test;
 mod test_args;
@@ -74,7 +74,7 @@ const PTXAS: &str = "ptxas";
 
 /// Run the command that the process's arguments name.
 pub fn main() -> ExitCode {
-    signals::outlive_the_limit_of_file_sizes();
+    system::outlive_the_limit_of_file_sizes();
     let mut words = std::env::args_os();
     let own_name = words.next().unwrap_or_default();
     if Path::new(&own_name).file_stem().is_some_and(|name| name == PTXAS) {

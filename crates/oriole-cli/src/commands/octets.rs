@@ -3,8 +3,8 @@
 //! A byte that is no part of UTF-8 becomes a character of the private use area, U+EF00 and the byte. So do the bytes of
 //! these characters themselves, so that every name comes back as it was.
 
+use super::system;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The character of byte 0.
 const FIRST: u32 = 0xef00;
@@ -20,7 +20,7 @@ fn byte(character: char) -> Option<u8> {
 /// A name as text: itself where it is UTF-8.
 pub(super) fn text(name: &OsStr) -> String {
     let mut out = String::with_capacity(name.len());
-    for chunk in name.as_bytes().utf8_chunks() {
+    for chunk in name.as_encoded_bytes().utf8_chunks() {
         for c in chunk.valid().chars() {
             match byte(c) {
                 Some(_) => out.extend(c.encode_utf8(&mut [0; 4]).bytes().map(character)),
@@ -41,12 +41,13 @@ pub(super) fn name(text: &str) -> OsString {
             None => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
-    OsString::from_vec(bytes)
+    system::name(bytes)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn names_come_back() {

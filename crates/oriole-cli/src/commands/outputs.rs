@@ -6,10 +6,10 @@
 
 use super::failure::Failure;
 use super::files::{self, behind_links, folder_of, is_stream};
-use super::unfinished::{Listed, NEW_MODE, Unfinished};
+use super::system;
+use super::unfinished::{Listed, Unfinished};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The outputs of a call: what is added is written, and has its name when all have been added.
@@ -145,7 +145,7 @@ impl Drop for Made {
 impl InPlace {
     fn open(path: &Path) -> Result<InPlace, Error> {
         let listed = Listed::new(path);
-        match listed.make(|| OpenOptions::new().write(true).create_new(true).mode(NEW_MODE).open(path)) {
+        match listed.make(|| system::new_file().open(path)) {
             Ok(file) => {
                 let made = Made { path: path.to_owned(), is_kept: false, _listed: listed };
                 Ok(InPlace { file, made: Some(made) })
@@ -194,7 +194,7 @@ impl Temporary {
     /// The file has this path from now on; one that is there goes, or takes the bytes if it cannot go.
     fn become_file(self, path: &Path, is_there: bool) -> Result<(), Error> {
         self.0.finish(|file| {
-            if is_there && exchange(file.path(), path).is_ok() {
+            if is_there && system::exchange(file.path(), path).is_ok() {
                 // What was there has the temporary's name. The output is there, whether that goes or not.
                 let _ = file.close();
                 return Ok(());
@@ -212,23 +212,4 @@ fn copy(mut from: tempfile::NamedTempFile, path: &Path, why: Error) -> Result<()
     from.as_file_mut().read_to_end(&mut bytes)?;
     empty(&to)?;
     to.write_all(&bytes)
-}
-
-/// Let two files change names, in one step. To rename one over another would have `ext4` write its bytes to the disk
-/// there and then: a fifteenth of an empty module. An error where one is not there, or the file system cannot do it.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn exchange(one: &Path, other: &Path) -> Result<(), Error> {
-    use std::ffi::CString;
-    use std::os::unix::ffi::OsStrExt;
-    let [one, other] = [one, other].map(|path| CString::new(path.as_os_str().as_bytes()));
-    let (one, other) = (one?, other?);
-    // SAFETY: both are C strings, which live until the call returns.
-    let status =
-        unsafe { libc::renameat2(libc::AT_FDCWD, one.as_ptr(), libc::AT_FDCWD, other.as_ptr(), libc::RENAME_EXCHANGE) };
-    if status == 0 { Ok(()) } else { Err(Error::last_os_error()) }
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn exchange(_: &Path, _: &Path) -> Result<(), Error> {
-    Err(ErrorKind::Unsupported.into())
 }

@@ -7,7 +7,6 @@ use crate::console;
 use oriole_device::{MOST_OF_A_STREAM, read_file, read_stream};
 use oriole_ptxas::{Asked, FAILED, Host, Input, Kind, Message, Request, Toolkit};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -39,7 +38,7 @@ struct Process;
 
 impl Host for Process {
     fn say(&mut self, message: Message) {
-        console::say_bytes(octets::name(&format!("{message}\n")).as_bytes());
+        console::say_bytes(octets::name(&format!("{message}\n")).as_encoded_bytes());
     }
 
     fn options_file(&mut self, name: &str) -> Option<String> {

@@ -3,22 +3,16 @@
 //! The signal's handler does it, in whatever place the program is: a thread that waits for signals would cost a twentieth of
 //! the least compilation. So the names stand in a table that is read without a lock, and grows without one.
 
-use super::signals;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use super::system;
 use std::cell::Cell;
 use std::ffi::{CString, c_char};
-use std::fs::OpenOptions;
 use std::io::Error;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The mode of a new file before the process's umask.
-pub(super) const NEW_MODE: u32 = 0o666;
 /// Names in a part of the table: more files are rarely in the making at a time.
 const PART: usize = 16;
 /// How long a handler waits for files that other threads are making, all together, and how often it looks.
@@ -79,8 +73,8 @@ impl Unfinished {
     /// A new file in a folder, readable and writable by all, less the process's umask. `name` says what its name is like.
     pub(super) fn in_folder(folder: &Path, name: &tempfile::Builder<'_, '_>) -> Result<Unfinished, Error> {
         let mut listed = Listed::default();
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(NEW_MODE);
+        let mut options = system::new_file();
+        options.read(true);
         let file = name.make_in(folder, |name| {
             listed = Listed::new(name);
             listed.make(|| options.open(name))
@@ -108,7 +102,7 @@ impl Listed {
     /// Put the name in the table: before the file is made, so that there is no time at which it is there unnamed.
     pub(super) fn new(path: &Path) -> Listed {
         remove_on_signals();
-        let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return Listed(None) };
+        let Ok(name) = CString::new(path.as_os_str().as_encoded_bytes()) else { return Listed(None) };
         let name = name.into_raw();
         let is_free = |slot: &&'static AtomicPtr<c_char>| {
             slot.compare_exchange(ptr::null_mut(), name, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -154,7 +148,7 @@ impl Drop for Listed {
 fn remove_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !signals::is_ignored(*signal)) {
+        for signal in system::ENDING.into_iter().filter(|signal| !system::is_ignored(*signal)) {
             let handler = move || {
                 remove_all();
                 let _ = signal_hook::low_level::emulate_default_handler(signal);

@@ -1,10 +1,10 @@
 //! Which compiler this is: the hash of the running program's bytes. No two builds have the same.
 
 use super::names;
+use crate::commands::system;
 use blake3::{Hash, Hasher};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The running program as a file, even where another has its name by now.
@@ -34,8 +34,7 @@ pub(super) fn identity(folder: &Path) -> Result<Hash, Error> {
 }
 
 fn stamp(file: &Metadata) -> Hash {
-    let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
-    blake3::hash(format!("{} {} {} {times:?}", file.dev(), file.ino(), file.size()).as_bytes())
+    blake3::hash(system::state(file).as_bytes())
 }
 
 /// The hash in a note, if the note is whole and about this file.

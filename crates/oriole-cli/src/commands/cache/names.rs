@@ -1,11 +1,11 @@
 //! The files of a cache folder. What has none of these names is not the cache's and is left alone.
 
+use crate::commands::system;
 use crate::commands::unfinished::Unfinished;
 use crate::temporary;
 use blake3::Hash;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// A result: `oriole-KEY.entry`.
@@ -62,7 +62,7 @@ pub(super) fn unfinished(folder: &Path) -> Result<Unfinished, Error> {
 /// Open a file of the cache. What is no file, and a link, is not the cache's: it goes, and nobody waits for its bytes or
 /// writes to what it leads to.
 pub(super) fn open(path: &Path, options: &OpenOptions) -> Result<File, Error> {
-    let options = || options.clone().custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let options = || system::without_following(options.clone()).open(path);
     let is_ours = |file: &File| file.metadata().is_ok_and(|there| there.is_file());
     match options() {
         Ok(file) if is_ours(&file) => Ok(file),

@@ -7,8 +7,7 @@
 
 use super::names::{self, Kind};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Error;
-use std::os::unix::fs::FileExt;
+use std::io::{Error, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -29,17 +28,18 @@ const LOCK_PAUSE: Duration = Duration::from_millis(1);
 /// Count a result of so many bytes, and keep the folder within `most_bytes`. Nothing that fails here harms a reader.
 pub(super) fn added(folder: &Path, bytes: u64, most_bytes: u64) {
     let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
-    let Ok(file) = names::open(&folder.join(names::COUNT), &options) else { return };
+    let Ok(mut file) = names::open(&folder.join(names::COUNT), &options) else { return };
     if !locked(&file) {
         return;
     }
-    let counted = read(&file).map(|count| Count { bytes: count.bytes.saturating_add(bytes), stores: count.stores + 1 });
+    let counted =
+        read(&mut file).map(|count| Count { bytes: count.bytes.saturating_add(bytes), stores: count.stores + 1 });
     let count = match counted {
         Some(count) if count.bytes <= most_bytes && count.stores < STORES_PER_LOOK => count,
         _ => Count { bytes: shrink(folder, most_bytes), stores: 0 },
     };
     // A number that was not written is found out by a look at the files later.
-    let _ = file.write_all_at(&count.encode(), 0);
+    let _ = file.rewind().and_then(|()| file.write_all(&count.encode()));
 }
 
 fn locked(file: &File) -> bool {
@@ -70,10 +70,9 @@ impl Count {
 }
 
 /// `None` where there is no number yet.
-fn read(file: &File) -> Option<Count> {
+fn read(file: &mut File) -> Option<Count> {
     let (mut bytes, mut stores) = ([0; 8], [0; 8]);
-    file.read_exact_at(&mut bytes, 0).ok()?;
-    file.read_exact_at(&mut stores, 8).ok()?;
+    file.read_exact(&mut bytes).and_then(|()| file.read_exact(&mut stores)).ok()?;
     let [bytes, stores] = [bytes, stores].map(u64::from_le_bytes);
     (stores < STORES_PER_LOOK).then_some(Count { bytes, stores })
 }

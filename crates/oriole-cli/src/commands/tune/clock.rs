@@ -1,7 +1,7 @@
 //! When a search ends.
 
 use crate::commands::failure::{Failure, rejected};
-use crate::commands::signals;
+use crate::commands::system;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Clock {
     /// From now on. The first SIGINT or SIGTERM ends the search, the second the process.
     pub(super) fn start(limit: Option<Duration>) -> Result<Clock, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM].into_iter().filter(|signal| !signals::is_ignored(*signal)) {
+        for signal in [SIGINT, SIGTERM].into_iter().filter(|signal| !system::is_ignored(*signal)) {
             // In this order: the first signal finds the flag clear.
             flag::register_conditional_default(signal, interrupted.clone()).map_err(rejected)?;
             flag::register(signal, interrupted.clone()).map_err(rejected)?;
