@@ -3,7 +3,7 @@
 //! registers are wanted for, too, is brought back by `MOV` where it is made.
 
 use super::choice::{Solver, is_single, single};
-use oriole_isa::{Opcode, Role};
+use oriole_isa::{Opcode, RegFile, Role};
 use oriole_ori::{EntitySet, InstId, Operand, VReg};
 
 /// What `R2UR`s read: the registers on the way there, and those of them that no instruction of the uniform datapath can give.
@@ -43,7 +43,8 @@ impl Solver<'_> {
         self.run();
         loop {
             let named = |reg: &VReg| self.names[*reg].is_some();
-            let idle: Vec<VReg> = all.iter().copied().filter(|reg| named(reg) && !self.is_read_there(*reg)).collect();
+            let idle = |reg: &VReg| named(reg) && !self.is_read_there(*reg) && self.may_return(*reg);
+            let idle: Vec<VReg> = all.iter().copied().filter(idle).collect();
             if idle.is_empty() {
                 break;
             }
@@ -96,11 +97,28 @@ impl Solver<'_> {
             if self.definitions(reg).all(|inst| self.has_twin(inst)) {
                 reach.inside.push(reg);
                 self.definitions(reg).for_each(|inst| self.func.for_each_use(inst, |read| work.push(read.reg)));
+                self.chosen_by(reg, &mut work);
             } else if self.may_bridge(reg) {
                 reach.leaves.push(reg);
             }
         }
         reach
+    }
+
+    /// What instructions make that read a predicate. A predicate is in one file, so they have to go where it goes: a stage's number and
+    /// phase both change where the ring of stages ends.
+    fn chosen_by(&self, reg: VReg, work: &mut Vec<VReg>) {
+        if self.func[reg].file() != RegFile::P {
+            return;
+        }
+        for site in self.sites_of(reg).filter(|site| self.sites[*site].writes) {
+            let inst = self.sites[site].inst;
+            self.func.for_each_def(inst, |made| {
+                if self.definitions(made.reg).all(|inst| self.has_twin(inst)) {
+                    work.push(made.reg);
+                }
+            });
+        }
     }
 
     /// A candidate that stays in general registers as things stand.
@@ -121,6 +139,11 @@ impl Solver<'_> {
         let only = single(self.definitions(reg));
         is_single(self.func, reg)
             && only.is_some_and(|inst| self.func[inst].is_machine() && !self.func[inst].writes_partly())
+    }
+
+    /// Whether what writes a register of both files has a form in general registers.
+    fn may_return(&self, reg: VReg) -> bool {
+        !self.both.contains(reg) || self.definitions(reg).all(|inst| self.reads_well(inst))
     }
 
     /// Whether something on the uniform datapath reads the register.
