@@ -10,6 +10,7 @@ mod barrier;
 mod cache;
 mod code;
 mod copies;
+mod copy_unit;
 mod front_end;
 pub(crate) mod launch;
 pub(crate) mod lines;
@@ -21,6 +22,7 @@ mod report;
 pub(crate) mod request;
 mod sm;
 mod stats;
+mod tensor_unit;
 #[cfg(test)]
 mod tests;
 pub(crate) mod trace;

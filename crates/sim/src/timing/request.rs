@@ -5,6 +5,7 @@ use crate::access::{Access, AccessLog, in_cluster};
 use crate::lanes::{WARP, lanes_of};
 use crate::timing::lines::{LOCAL_LINES, constant_part};
 use oriole_device::{Access as AccessKind, Space};
+use oriole_isa::Inst;
 use oriole_isa::chip::{LINE, SECTOR};
 
 /// Banks of shared memory, each four bytes wide.
@@ -48,6 +49,8 @@ pub(crate) struct Request {
     pub(crate) lines: u32,
     /// It goes to shared memory of another block of the cluster.
     pub(crate) is_remote: bool,
+    /// Of a copy in bulk: the ranks of the blocks in whose shared memory it writes.
+    pub(crate) targets: u16,
 }
 
 /// Whose accesses they are.
@@ -104,6 +107,38 @@ pub(crate) fn of(log: &AccessLog, by: Owner, lines: &mut Vec<u64>) -> Request {
     }
     request.lines = (lines.len() - from) as u32;
     request
+}
+
+/// The request of a copy in bulk; adds its lines to `lines`. The description of a tensor, which the unit reads first and
+/// keeps, does not count.
+pub(crate) fn of_copy(inst: &Inst, log: &AccessLog, by: Owner, lines: &mut Vec<u64>) -> Request {
+    let mut request = Request::default();
+    let from = lines.len();
+    for access in log.accesses().iter().skip(usize::from(inst.opcode.tensor_copy().is_some())) {
+        match access.space {
+            Space::Global => {
+                request.transfer = transfer(access.kind);
+                coalesce(access, lines, from);
+            }
+            Space::Shared => {
+                let (rank, bytes) = (in_cluster(access.addresses[first_of(access)], by.rank).0, access.bytes);
+                request.is_remote |= rank != by.rank;
+                if access.kind != AccessKind::Read {
+                    request.targets |= 1 << (rank & 15);
+                }
+                request.wavefronts =
+                    request.wavefronts.max(bytes.div_ceil(WAVEFRONT_BYTES).min(u16::MAX.into()) as u16);
+            }
+            Space::Local | Space::Constant => {}
+        }
+    }
+    request.lines = (lines.len() - from) as u32;
+    request
+}
+
+/// The lane of an access that one makes.
+fn first_of(access: &Access) -> usize {
+    access.lanes.trailing_zeros() as usize % WARP
 }
 
 fn transfer(kind: AccessKind) -> Transfer {

@@ -5,10 +5,11 @@ use crate::timing::barrier::BlockBarriers;
 use crate::timing::code::{Code, ConstantUse, Cost, Effect};
 use crate::timing::front_end::FrontEnd;
 use crate::timing::lines::{code_line, constant_line};
-use crate::timing::lsu::{Lsu, Waiter};
-use crate::timing::phase::Phases;
+use crate::timing::lsu::{Lsu, Slab, Waiter};
+use crate::timing::phase::{PhaseName, Phases};
 use crate::timing::request::{Transfer, line_number, sectors};
 use crate::timing::stats::{SmCounts, StallReason};
+use crate::timing::tensor_unit::TensorUnit;
 use crate::timing::trace::{BlockTrace, CLUSTER};
 use crate::timing::warp::{ConstantOperand, Replay};
 use oriole_isa::chip::{Chip, Unit};
@@ -98,14 +99,38 @@ impl Quarter {
     }
 }
 
+/// Which block of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// Number of its cluster.
+    pub(crate) cluster: usize,
+    /// Its rank there.
+    pub(crate) rank: u8,
+}
+
+/// Something that comes to a phase of an mbarrier: an arrival, or the last byte of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signal {
+    /// The block that has the mbarrier.
+    pub(crate) to: Member,
+    /// Number of the phase.
+    phase: u32,
+    time: u64,
+}
+
+/// The phases that count the bytes of a copy, and the cluster.
+struct Delivery {
+    cluster: usize,
+    phases: SmallVec<[PhaseName; 2]>,
+}
+
 /// A block that is on the multiprocessor.
 struct Resident {
-    /// Number of its cluster.
-    cluster: usize,
-    /// Tells blocks apart that come to the same place one after the other.
-    number: u32,
+    member: Member,
     barriers: BlockBarriers,
     phases: Phases,
+    /// Registers that its warps have given back, for a thread, and when the last were.
+    pool: (u32, u64),
     slots: Vec<u32>,
     left: u32,
 }
@@ -123,6 +148,7 @@ struct ConstantLoad {
 pub(crate) struct Sm<'c> {
     chip: &'c Chip,
     code: &'c Code,
+    registers: u32,
     quarters: [Quarter; QUARTERS],
     warps: Vec<Option<Replay>>,
     blocks: Vec<Option<Resident>>,
@@ -135,6 +161,11 @@ pub(crate) struct Sm<'c> {
     constant_loads: Vec<ConstantLoad>,
     /// The memory pipeline.
     pub(crate) lsu: Lsu,
+    /// The products and copies of tensor memory.
+    tensor: TensorUnit,
+    deliveries: Slab<Delivery>,
+    /// What has come to mbarriers of other blocks in this step.
+    pub(crate) signals: Vec<Signal>,
     /// Arrivals at barriers of clusters in this step: number of the cluster and cycle.
     pub(crate) arrivals: Vec<(usize, u64)>,
     /// What was counted.
@@ -142,12 +173,13 @@ pub(crate) struct Sm<'c> {
 }
 
 impl<'c> Sm<'c> {
-    /// An empty multiprocessor with so many bytes of first-level cache.
-    pub(crate) fn new(chip: &'c Chip, code: &'c Code, cache_bytes: u32) -> Self {
+    /// An empty multiprocessor with so many bytes of first-level cache, for threads with so many registers.
+    pub(crate) fn new(chip: &'c Chip, code: &'c Code, cache_bytes: u32, registers: u32) -> Self {
         let counts = SmCounts { instructions: vec![Default::default(); code.len()], ..SmCounts::default() };
         Sm {
             chip,
             code,
+            registers,
             quarters: std::array::from_fn(|_| Quarter::new()),
             warps: Vec::new(),
             blocks: Vec::new(),
@@ -158,6 +190,9 @@ impl<'c> Sm<'c> {
             front_end: FrontEnd::new(chip, code.last_line()),
             constant_loads: Vec::new(),
             lsu: Lsu::new(chip, cache_bytes),
+            tensor: TensorUnit::new(&chip.tensor_memory),
+            deliveries: Slab::new(),
+            signals: Vec::new(),
             arrivals: Vec::new(),
             counts,
         }
@@ -168,17 +203,16 @@ impl<'c> Sm<'c> {
         self.blocks.iter().flatten().count()
     }
 
-    /// Starts a block of that cluster in cycle `start`.
-    pub(crate) fn start(&mut self, trace: BlockTrace, cluster: usize, start: u64) {
+    /// Starts a block, whose mbarriers have these phases, in cycle `start`.
+    pub(crate) fn start(&mut self, trace: BlockTrace, phases: Phases, member: Member, start: u64) {
         self.count_residence(start);
         let block = self.blocks.iter().position(Option::is_none).unwrap_or(self.blocks.len());
-        let (barriers, phases) = (BlockBarriers::of(&trace), Phases::of(trace.iter().flat_map(|warp| &warp.phases)));
-        let number = self.epochs;
+        let barriers = BlockBarriers::of(&trace);
         let mut slots = Vec::with_capacity(trace.len());
         for warp in trace.into_iter().filter(|warp| !warp.runs.is_empty()) {
             self.epochs += 1;
             let quarter = (0..QUARTERS).min_by_key(|&q| self.quarters[q].slots.len()).unwrap_or(0);
-            let replay = Replay::new(warp, block, self.epochs, quarter, start);
+            let replay = Replay::new(warp, (block, self.registers), self.epochs, quarter, start);
             let slot = self.warps.iter().position(Option::is_none).unwrap_or(self.warps.len());
             match self.warps.get_mut(slot) {
                 Some(free) => *free = Some(replay),
@@ -189,7 +223,8 @@ impl<'c> Sm<'c> {
             slots.push(slot as u32);
         }
         self.resident += slots.len() as u64;
-        let resident = Resident { cluster, number, barriers, phases, left: slots.len() as u32, slots: slots.clone() };
+        let left = slots.len() as u32;
+        let resident = Resident { member, barriers, phases, pool: (0, 0), left, slots: slots.clone() };
         // A block without warps has nothing to do.
         let resident = Some(resident).filter(|resident| resident.left > 0);
         match self.blocks.get_mut(block) {
@@ -226,9 +261,9 @@ impl<'c> Sm<'c> {
     /// Sectors have come.
     pub(crate) fn filled(&mut self, fill: u32, time: u64) {
         let (warps, mut woken) = (&mut self.warps, SmallVec::<[u32; 4]>::new());
-        let mut copied = SmallVec::<[((u32, u32), u64); 2]>::new();
+        let mut copied = SmallVec::<[(u32, u64); 2]>::new();
         self.lsu.filled(fill, time, |waiter, done| {
-            copied.extend(waiter.phase.map(|phase| (phase, done)));
+            copied.extend(waiter.delivery.map(|delivery| (delivery, done)));
             let warp = warps.get_mut(waiter.slot as usize).and_then(Option::as_mut);
             let Some(warp) = warp.filter(|warp| warp.epoch == waiter.epoch) else { return };
             if let Some(scoreboard) = waiter.scoreboard {
@@ -239,8 +274,8 @@ impl<'c> Sm<'c> {
             }
             woken.push(waiter.slot);
         });
-        for (phase, time) in copied {
-            self.copied(phase, time);
+        for (delivery, time) in copied {
+            self.deliver(delivery, time);
         }
         for slot in woken {
             if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.is_blocked) {
@@ -283,13 +318,25 @@ impl<'c> Sm<'c> {
         }
     }
 
-    /// Bytes have come that the phase of an mbarrier, of the block with that number, counts.
-    fn copied(&mut self, (number, phase): (u32, u32), time: u64) {
-        let is_it = |resident: &Option<Resident>| resident.as_ref().is_some_and(|block| block.number == number);
-        let Some(block) = self.blocks.iter().position(is_it) else { return };
-        if self.blocks[block].as_mut().is_some_and(|block| block.phases.come(phase, time)) {
+    /// The last bytes of a copy have come: tells the mbarriers that count them.
+    fn deliver(&mut self, delivery: u32, time: u64) {
+        let Some(Delivery { cluster, phases }) = self.deliveries.remove(delivery) else { return };
+        for phase in phases {
+            let signal = Signal { to: Member { cluster, rank: phase.home }, phase: phase.number, time };
+            if !self.signalled(&signal) {
+                self.signals.push(signal);
+            }
+        }
+    }
+
+    /// Something comes to an mbarrier; whether its block is here.
+    pub(crate) fn signalled(&mut self, signal: &Signal) -> bool {
+        let is_it = |resident: &Option<Resident>| resident.as_ref().is_some_and(|block| block.member == signal.to);
+        let Some(block) = self.blocks.iter().position(is_it) else { return false };
+        if self.blocks[block].as_mut().is_some_and(|block| block.phases.come(signal.phase, signal.time)) {
             self.release(block);
         }
+        true
     }
 
     /// Gets the line of a warp's next instruction, where that is another than the one before.
@@ -308,7 +355,7 @@ impl<'c> Sm<'c> {
         else {
             return;
         };
-        let ready = warp.readiness(cost, &block.barriers, &block.phases);
+        let ready = warp.readiness(cost, &block.barriers, &block.phases, block.pool);
         self.quarters[warp.quarter].set_ready(slot, ready.unwrap_or(u64::MAX));
     }
 
@@ -360,6 +407,17 @@ impl<'c> Sm<'c> {
             quarter.ready[at] = free;
             return false;
         }
+        if let Effect::TakeRegisters(count) = cost.effect
+            && self.blocks.get(warp.block).and_then(Option::as_ref).is_some_and(|block| {
+                let is_short = warp.wants(count) > block.pool.0;
+                warp.is_blocked = is_short;
+                is_short
+            })
+        {
+            // Another warp was faster.
+            quarter.ready[at] = u64::MAX;
+            return false;
+        }
         if let Some(ConstantUse::Operand { part }) = cost.constant
             && warp.operand == ConstantOperand::Unknown
             && !self.has_operand(q, at, part)
@@ -408,28 +466,44 @@ impl<'c> Sm<'c> {
         let Some(warp) = &mut self.warps[slot as usize] else { return };
         let Some(Some((_, cost))) = warp.place().map(|place| code.at(place)) else { return };
         let block = warp.block;
-        let (mut released, mut copied) = (false, None);
+        let mut released = false;
+        let (mut arrived, mut copied) = (SmallVec::<[Signal; 2]>::new(), SmallVec::<[PhaseName; 2]>::new());
         if let Some(Some(resident)) = self.blocks.get_mut(block) {
+            let Member { cluster, rank } = resident.member;
+            let begin = if cost.effect == Effect::TensorArrival { self.tensor.drained(now) } else { now };
+            let latencies = &self.chip.latencies;
             for step in warp.phase_steps() {
+                let PhaseName { home, number: phase } = step.phase;
                 match step.kind {
                     PhaseKind::Arrive => {
-                        released |= resident.phases.come(step.phase, now + u64::from(self.chip.latencies.shared));
+                        let way = if home == rank { latencies.shared } else { latencies.cluster };
+                        arrived.push(Signal {
+                            to: Member { cluster, rank: home },
+                            phase,
+                            time: begin + u64::from(way),
+                        });
                     }
-                    PhaseKind::Copy => copied = Some((resident.number, step.phase)),
-                    PhaseKind::Start | PhaseKind::Over => {}
+                    PhaseKind::Copy => copied.push(step.phase),
+                    PhaseKind::Start | PhaseKind::Over | PhaseKind::Open => {}
                 }
             }
+            released |= warp.change_registers(cost.effect, &mut resident.pool, now);
             let release = now + u64::from(self.chip.latencies.barrier);
             let arrive = |barrier| match barrier {
-                CLUSTER => self.arrivals.push((resident.cluster, now)),
+                CLUSTER => self.arrivals.push((cluster, now)),
                 barrier => released |= resident.barriers.arrive(barrier, release),
             };
             let stalls = &mut self.counts.instructions[index].stalls;
             warp.issue(now, cost, self.chip.latencies.branch, stalls, arrive);
         }
+        let member = self.blocks.get(block).and_then(Option::as_ref).map(|resident| resident.member);
+        let phases = Some(copied).filter(|phases| !phases.is_empty());
+        let delivery = phases.zip(member).map(|(phases, Member { cluster, .. })| Delivery { cluster, phases });
+        let delivery = delivery.map(|delivery| self.deliveries.insert(delivery));
         match cost.effect {
-            Effect::Memory => self.issue_memory(q, slot, index, cost, copied),
-            _ => self.issue_other(slot, cost, start),
+            Effect::Memory => self.issue_memory(q, slot, index, cost, delivery),
+            Effect::Copy => self.issue_copy(slot, index, cost, member, delivery),
+            _ => self.issue_other(q, slot, cost, start),
         }
         if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.place().is_none()) {
             self.finish(q, at, slot, block);
@@ -440,16 +514,43 @@ impl<'c> Sm<'c> {
         if released {
             self.release(block);
         }
+        for signal in arrived {
+            if !self.signalled(&signal) {
+                self.signals.push(signal);
+            }
+        }
     }
 
-    /// The way of an instruction through the memory pipeline; `copied`: the phase of an mbarrier, of the block with
-    /// that number, that counts its bytes.
-    fn issue_memory(&mut self, q: usize, slot: u32, index: usize, cost: &Cost, copied: Option<(u32, u32)>) {
+    /// A copy in bulk, of a block, and the delivery that tells mbarriers of it.
+    fn issue_copy(&mut self, slot: u32, index: usize, cost: &Cost, member: Option<Member>, delivery: Option<u32>) {
         let Some(warp) = &mut self.warps[slot as usize] else { return };
         let (request, lines) = if cost.has_request { warp.next_request() } else { Default::default() };
-        let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0 && copied.is_none();
+        let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: None, copy: None, delivery };
+        let others = member.and_then(|Member { cluster, rank }| {
+            let others = request.targets & !(1 << rank);
+            (others != 0).then_some((cluster as u32, others))
+        });
+        let lines = warp.lines(lines);
+        let counts = &mut self.counts.instructions[index];
+        counts.requests += u64::from(!lines.is_empty());
+        counts.sectors += lines.iter().map(|&line| u64::from(sectors(line).count_ones())).sum::<u64>();
+        let passed = self.lsu.copy(self.now, request, lines, waiter, others);
+        if delivery.is_none() {
+            warp.copies.add(passed.done);
+        }
+        warp.set_scoreboards(cost, Some(passed.read), passed.read, false);
+        if let (Some(delivery), Some(done)) = (delivery, passed.done) {
+            self.deliver(delivery, done);
+        }
+    }
+
+    /// The way of an instruction through the memory pipeline; `delivery` tells mbarriers of its bytes.
+    fn issue_memory(&mut self, q: usize, slot: u32, index: usize, cost: &Cost, delivery: Option<u32>) {
+        let Some(warp) = &mut self.warps[slot as usize] else { return };
+        let (request, lines) = if cost.has_request { warp.next_request() } else { Default::default() };
+        let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0 && delivery.is_none();
         let copy = is_copy.then(|| warp.copies.current());
-        let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy, phase: copied };
+        let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy, delivery };
         let all = warp.lines(lines);
         let (lines, constants) = if request.constants > 0 { (&[][..], all) } else { (all, &[][..]) };
         let counts = &mut self.counts.instructions[index];
@@ -464,8 +565,8 @@ impl<'c> Sm<'c> {
         }
         let is_long = request.transfer != Transfer::None || cost.unit == Unit::Texture;
         warp.set_scoreboards(cost, passed.done, passed.read, is_long);
-        if let (Some(phase), Some(done)) = (copied, passed.done) {
-            self.copied(phase, done);
+        if let (Some(delivery), Some(done)) = (delivery, passed.done) {
+            self.deliver(delivery, done);
         }
         self.read_constants(slot, cost.write_scoreboard, &constants);
     }
@@ -485,21 +586,30 @@ impl<'c> Sm<'c> {
     }
 
     /// What an instruction that is not of the memory pipeline leaves to be waited for.
-    fn issue_other(&mut self, slot: u32, cost: &Cost, start: u64) {
+    fn issue_other(&mut self, q: usize, slot: u32, cost: &Cost, start: u64) {
         let now = self.now;
         let Some(warp) = &mut self.warps[slot as usize] else { return };
         if cost.has_request {
             warp.next_request();
         }
         match cost.effect {
-            Effect::EndCopies => return warp.end_copies(cost.write_scoreboard, now),
+            Effect::EndCopies => return warp.end_copies(cost.write_scoreboard.or(cost.read_scoreboard), now),
             Effect::Product { commits } => warp.add_product(start + u64::from(cost.cycles), commits),
-            Effect::Sleep(nanoseconds) => {
-                warp.sleep(now, u64::from(nanoseconds) * u64::from(self.chip.clock_mhz) / 1000);
+            Effect::Sleep { nanoseconds, at_mbarrier } => {
+                warp.sleep(now, u64::from(nanoseconds) * u64::from(self.chip.clock_mhz) / 1000, at_mbarrier);
             }
-            Effect::Memory | Effect::None | Effect::WaitCount { .. } | Effect::WaitProducts(_) => {}
+            Effect::TensorProduct(product) => {
+                let shape = warp.next_shape();
+                self.tensor.begin(now, self.chip.tensor_product_cycles(product, shape));
+            }
+            Effect::TensorCopy(cycles) => self.tensor.begin(now, cycles),
+            _ => {}
         }
-        let (done, read) = (start + u64::from(cost.latency), now + u64::from(cost.read_latency));
+        let mut done = start + u64::from(cost.latency);
+        if let Effect::TensorAccess { registers, stores } = cost.effect {
+            done = self.tensor.access(q, now, registers, stores);
+        }
+        let read = now + u64::from(cost.read_latency);
         warp.set_scoreboards(cost, Some(done), read, false);
         if let Some(ConstantUse::Load { part }) = cost.constant {
             self.read_constants(slot, cost.write_scoreboard, &[part]);
@@ -510,7 +620,7 @@ impl<'c> Sm<'c> {
     pub(crate) fn release_cluster(&mut self, cluster: usize, release: u64) {
         for block in 0..self.blocks.len() {
             if let Some(Some(resident)) = self.blocks.get_mut(block)
-                && resident.cluster == cluster
+                && resident.member.cluster == cluster
             {
                 resident.barriers.release_cluster(release);
                 self.release(block);
@@ -523,7 +633,7 @@ impl<'c> Sm<'c> {
         let Some(Some(resident)) = self.blocks.get(block) else { return };
         for slot in resident.slots.clone() {
             let warp = self.warps[slot as usize].as_ref();
-            if warp.is_some_and(|warp| warp.is_blocked && warp.block == block) {
+            if warp.is_some_and(|warp| warp.looks_again() && warp.block == block) {
                 self.prepare(slot);
             }
         }

@@ -4,6 +4,7 @@
 //! in all but those of [`front_end`].
 
 mod front_end;
+mod hopper;
 
 use super::launch::replay;
 use super::lines::Held;
@@ -416,8 +417,8 @@ fn waiting_for_a_copy_in_bulk_takes_as_long_as_its_bytes() {
         stalled(&report, StallReason::Barrier)
     };
     let (small, large) = (waited(2), waited(0x1f0));
-    let dram = u64::from(bench.chip.dram.latency);
-    assert!((dram - 50..dram + 100).contains(&small), "{small} for one sector");
+    let latency = u64::from(bench.chip.dram.latency + bench.chip.bulk_copies.latency);
+    assert!((latency - 50..latency + 100).contains(&small), "{small} for one sector");
     // 7904 bytes more, 64 a cycle.
     let more = (0x1f0 - 2) * 16 / 64;
     assert!((more - 20..more + 120).contains(&(large - small)), "{large} after {small}");
