@@ -3,6 +3,7 @@
 //! Most compare two lengths of one code, so that what is around it falls away. Instructions and constants are at hand
 //! in all but those of [`front_end`].
 
+mod blackwell;
 mod front_end;
 mod hopper;
 
