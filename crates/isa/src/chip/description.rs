@@ -137,9 +137,12 @@ pub struct Latencies {
     pub texture: u16,
     /// From the last arrival at a barrier of the block until its warps may issue.
     pub barrier: u16,
-    /// An access to shared memory of another block of the cluster, and from the last arrival at the barrier of the
-    /// cluster until its warps may issue; 0 where there are no clusters.
+    /// From an arrival at an mbarrier of the block until a warp that looks at it finds the phase over.
+    pub arrival: u16,
+    /// An access to shared memory of another block of the cluster, and an arrival at its mbarrier; 0 where there are no clusters.
     pub cluster: u16,
+    /// From the last arrival at the barrier of the cluster until its warps may issue; 0 where there are no clusters.
+    pub cluster_barrier: u16,
     /// Cycles without an instruction after a taken branch, beyond the stall count of the branch.
     pub branch: u16,
 }

@@ -50,13 +50,13 @@ const FRONT_END: FrontEnd = FrontEnd {
     shared_latency: 79,
 };
 
-/// E: a copy in bulk takes about 170 cycles more than a load that goes past the first level. The rate: as the port (?);
-/// the interval: that of B300 (?).
-const BULK_COPIES: BulkCopies = BulkCopies { latency: 170, interval: 49, bytes_per_cycle: 64 };
+/// E: a copy in bulk takes about 170 cycles more than a load that goes past the first level, 29 of them the look at the
+/// mbarrier. The rate: as the port (?); the interval: that of B300 (?).
+const BULK_COPIES: BulkCopies = BulkCopies { latency: 141, interval: 49, bytes_per_cycle: 64 };
 
 /// T: 530 cycles for 16 KiB that the second level holds, 663 for 32 KiB, 925 for 64 KiB: a line a cycle (B: 125 bytes)
-/// behind 400 cycles, of which 295 are D's load. B: 49 cycles from one to the next.
-const B200_BULK_COPIES: BulkCopies = BulkCopies { latency: 105, interval: 49, bytes_per_cycle: 128 };
+/// behind 400 cycles, of which 295 are D's load and 29 the look at the mbarrier. B: 49 cycles from one to the next.
+const B200_BULK_COPIES: BulkCopies = BulkCopies { latency: 78, interval: 49, bytes_per_cycle: 128 };
 
 /// W: 2.25 PFLOP/s of f16 and 4.5 POP/s of bytes are 4096 and 8192 multiply-adds at 1.86 GHz; B: 4050 on GB300. T: 559 cycles from the first of
 /// four products of 64 cycles to a thread that waited at the mbarrier, 123 of them (B) for arrival and waiting; a load of
@@ -65,8 +65,10 @@ const TENSOR_MEMORY: TensorMemory = TensorMemory { matrix: 4096, matrix_int8: 81
 
 /// L: l1, shared. H: constant (29), copy_to_shared (39). A: xu (21). N: shuffle (26). The others: ?; double
 /// precision is that of V100 in Accel-Sim's configurations; `barrier` 22 is what Zhang et al. ("A Study of Single
-/// and Multi-device Synchronization Methods in Nvidia GPUs", 2020) are said to report for V100. `cluster`, below: L's
-/// latency of the network between the multiprocessors of H100, taken for its barrier and for later chips too (?).
+/// and Multi-device Synchronization Methods in Nvidia GPUs", 2020) are said to report for V100. `arrival`
+/// and, below, `cluster_barrier`: B, 123 cycles for an arrival and a wait, 29 of them the look that finds the phase over, and 102 for a
+/// barrier of the cluster without order, taken for H100 too (?). `cluster`, below: L's latency of the network between the
+/// multiprocessors of H100, taken for later chips too (B: 165 to 215).
 const A100_LATENCIES: Latencies = Latencies {
     l1: 38,
     shared: 29,
@@ -80,7 +82,9 @@ const A100_LATENCIES: Latencies = Latencies {
     copy_to_shared: 45,
     texture: 80,
     barrier: 22,
+    arrival: 94,
     cluster: 0,
+    cluster_barrier: 0,
     branch: 5,
 };
 
@@ -225,7 +229,7 @@ const H100: Chip = Chip {
         matrix_fp64: 128,
         ..A100_RATES
     },
-    latencies: Latencies { l1: 41, shared: 29, cluster: 180, ..A100_LATENCIES },
+    latencies: Latencies { l1: 41, shared: 29, cluster: 180, cluster_barrier: 102, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     bulk_copies: BULK_COPIES,
@@ -250,7 +254,7 @@ const B200: Chip = Chip {
         matrix_fp64: 64,
         ..H100.rates
     },
-    latencies: Latencies { l1: 40, shared: 29, cluster: 180, ..A100_LATENCIES },
+    latencies: Latencies { l1: 40, shared: 29, cluster: 180, cluster_barrier: 102, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     bulk_copies: B200_BULK_COPIES,
@@ -290,7 +294,7 @@ const RTX5090: Chip = Chip {
     sms: 170,
     clock_mhz: 2407,
     rates: Rates { int_add: 128, ..RTX4090.rates },
-    latencies: Latencies { l1: 44, shared: 30, fp64: 64, cluster: 180, ..A100_LATENCIES },
+    latencies: Latencies { l1: 44, shared: 30, fp64: 64, cluster: 180, cluster_barrier: 102, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     bulk_copies: BULK_COPIES,

@@ -62,10 +62,10 @@ pub(crate) fn replay(
     let launched = Launched { needs, sm: program.arch.sm(), blocks: traces.len() as u64 };
     let cluster = needs.cluster.max(1) as usize;
     let barriers: Vec<ClusterBarrier> = traces.chunks(cluster).map(ClusterBarrier::of).collect();
-    let barrier_latency = u64::from(chip.latencies.cluster);
+    let barrier_latency = u64::from(chip.latencies.cluster_barrier);
     let phases: Vec<Phases> = traces.chunks(cluster).flat_map(Phases::of).collect();
     let step = match cluster > 1 || barriers.iter().any(ClusterBarrier::is_used) {
-        true => barrier_latency.min(chip.l2.latency.into()).max(1),
+        true => barrier_latency.min(chip.latencies.cluster.into()).min(chip.l2.latency.into()).max(1),
         false => u64::from(chip.l2.latency).max(1),
     };
     let mut launch = Replayed {

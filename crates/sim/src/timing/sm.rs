@@ -476,7 +476,7 @@ impl<'c> Sm<'c> {
                 let PhaseName { home, number: phase } = step.phase;
                 match step.kind {
                     PhaseKind::Arrive => {
-                        let way = if home == rank { latencies.shared } else { latencies.cluster };
+                        let way = if home == rank { latencies.arrival } else { latencies.cluster };
                         arrived.push(Signal {
                             to: Member { cluster, rank: home },
                             phase,

@@ -26,6 +26,8 @@ use std::sync::Arc;
 const CODE: u64 = 0x4_0000_0000;
 /// Bytes of the buffer that kernels get as their parameter.
 const BUFFER: u64 = 8 << 20;
+/// Bytes of shared memory of a block, as far as the functional simulation is asked.
+const SHARED: u64 = 128 << 10;
 
 /// A line of SASS, with the control word behind `&`: `S` stall count, `W` and `R` scoreboards, `B` the scoreboards
 /// to wait for. Without: stall count 1.
@@ -100,7 +102,7 @@ impl Bench {
             launch,
             pc: CODE,
             registers: self.registers,
-            shared_size: 8192,
+            shared_size: SHARED,
             has_tensor_book: false,
             is_cluster: self.cluster > 1,
             grid_workspace: 0,
@@ -304,7 +306,7 @@ fn the_blocks_of_a_cluster_wait_at_its_barrier() {
     // Three warps wait 200 instructions of 4 cycles, less the jump over them, and all for the signal, but for the stall
     // counts of the two instructions.
     let latencies = &bench.chip.latencies;
-    let (signal, jump) = (u64::from(latencies.cluster), u64::from(latencies.branch));
+    let (signal, jump) = (u64::from(latencies.cluster_barrier), u64::from(latencies.branch));
     assert_eq!(waited(&long), 3 * (800 - jump) + 4 * (signal - 10));
     assert_eq!(long, Bench { workers: 3, ..bench }.time(&text(200)));
 }

@@ -46,7 +46,7 @@ fn an_mbarrier_is_told_when_the_products_are_done() {
     // Each product is issued meanwhile, in a cycle or two.
     assert!((4 * 126..=4 * 128).contains(&(eight - four)), "{four} {eight}");
     let figures = &Arch::Sm100.chip().expect("a chip with data");
-    let most = 4 * 128 + u64::from(figures.tensor_memory.drain) + u64::from(figures.latencies.shared);
+    let most = 4 * 128 + u64::from(figures.tensor_memory.drain) + u64::from(figures.latencies.arrival);
     assert!((most - 20..=most).contains(&four), "{four} of {most}");
 }
 

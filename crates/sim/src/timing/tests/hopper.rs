@@ -223,3 +223,48 @@ fn stores_in_bulk_are_waited_for() {
     };
     assert_eq!(waited(0x180) - waited(0x80), 0x100 * 16 / 64);
 }
+
+/// A warp goes twice through `begin` and the wait for the phase that it ends: cycles of one round.
+fn round(bench: &Bench, prologue: &str, begin: &str) -> u64 {
+    let wait = |parity: u32| {
+        format!(
+            "{begin}
+            SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R{} & W2 S2
+            NOP & B2",
+            1 + parity
+        )
+    };
+    let prologue = format!("{}\nMOV R2, 0x80000000 & S6\n{prologue}", with_mbarrier(1));
+    bench.cycles_of(&prologue, &format!("{}\n{}", wait(0), wait(1)), 4) / 8
+}
+
+/// Published: a copy in bulk takes 170 cycles more than a load that the second level has, 263 on an H800 (Luo et al., arXiv
+/// 2501.12084); 530, 663 and 925 cycles for 16, 32 and 64 KiB on a B200 (facebookexperimental/triton's latency model).
+#[test]
+fn copies_in_bulk_take_what_silicon_takes() {
+    for (arch, bytes, published) in [
+        (Arch::Sm90, 32, 263 + 170),
+        (Arch::Sm100, 16 << 10, 530),
+        (Arch::Sm100, 32 << 10, 663),
+        (Arch::Sm100, 64 << 10, 925),
+    ] {
+        let bench = Bench { block: 1, is_warm: true, ..Bench::on(arch) };
+        let buffer = match arch {
+            Arch::Sm90 => "ULDC.64 UR8, c[0x0][0x210] & S12",
+            _ => "LDCU.64 UR8, c[0x0][0x380] & W0 S2\nNOP & B0",
+        };
+        let prologue =
+            format!("{buffer}\nMOV R3, {bytes:#x} & S6\nUMOV UR6, 0x2000 & S2\nUMOV UR10, {:#x} & S12", bytes / 16);
+        let copy = "SYNCS.ARRIVE.TRANS64 RZ, [UR7], R3 & S4\nUBLKCP.S.G [UR6], [UR8], UR10 & S4";
+        let cycles = round(&bench, &prologue, copy);
+        assert!(cycles.abs_diff(published) * 20 < published, "{arch}, {bytes} bytes: {cycles}, published {published}");
+    }
+}
+
+/// An arrival and the wait for it take 123 cycles on a B300 (measured, `shared/silicon` s0898).
+#[test]
+fn an_arrival_and_a_wait_take_what_silicon_takes() {
+    let bench = Bench { block: 1, ..Bench::on(Arch::Sm103) };
+    let cycles = round(&bench, "", "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR7], RZ & S4");
+    assert!(cycles.abs_diff(123) < 8, "{cycles}");
+}
