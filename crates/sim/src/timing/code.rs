@@ -17,6 +17,8 @@ pub(crate) enum Effect {
     None,
     /// Goes through the memory pipeline.
     Memory,
+    /// `ARRIVES`: through the memory pipeline too; the arrival comes when the copies to shared memory so far are done.
+    ArriveBehindCopies,
     /// Goes to the unit that copies in bulk.
     Copy,
     /// `DEPBAR.LE`: waits until at most `left` operations of a scoreboard are open.
@@ -187,7 +189,7 @@ impl Cost {
     fn of(inst: &Inst, arch: Arch, chip: &Chip) -> Cost {
         let mut demand = chip.demand(inst);
         let effect = Effect::of(inst, arch, chip);
-        if effect == Effect::Memory && demand.unit != Unit::Texture {
+        if matches!(effect, Effect::Memory | Effect::ArriveBehindCopies) && demand.unit != Unit::Texture {
             demand.unit = Unit::Memory;
         }
         if inst.opcode == Opcode::WARPGROUP {
@@ -248,6 +250,7 @@ impl Effect {
                 (Some(Value::Imm(count)), false) => Effect::GiveRegisters(count as u16),
                 _ => Effect::None,
             },
+            Opcode::ARRIVES => Effect::ArriveBehindCopies,
             Opcode::UTCBAR => Effect::TensorArrival,
             Opcode::UTCCP => Effect::TensorCopy(chip.tensor_copy_cycles(inst)),
             _ if is_copy(inst) => Effect::Copy,

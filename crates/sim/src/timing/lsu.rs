@@ -25,7 +25,7 @@ pub(crate) struct Waiter {
     pub(crate) epoch: u32,
     /// Its scoreboard.
     pub(crate) scoreboard: Option<u8>,
-    /// Its group of copies.
+    /// The number of the copy to shared memory that it is.
     pub(crate) copy: Option<u32>,
     /// Number of the delivery that tells mbarriers of the bytes; this may outlive the warp.
     pub(crate) delivery: Option<u32>,

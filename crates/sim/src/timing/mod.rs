@@ -18,6 +18,7 @@ mod lsu;
 mod memory;
 pub(crate) mod occupancy;
 pub(crate) mod phase;
+mod quarter;
 mod report;
 pub(crate) mod request;
 mod sm;

@@ -6,7 +6,8 @@ use crate::timing::code::{Code, ConstantUse, Cost, Effect};
 use crate::timing::front_end::FrontEnd;
 use crate::timing::lines::{code_line, constant_line};
 use crate::timing::lsu::{Lsu, Slab, Waiter};
-use crate::timing::phase::{PhaseName, Phases};
+use crate::timing::phase::{PhaseName, PhaseStep, Phases};
+use crate::timing::quarter::Quarter;
 use crate::timing::request::{Transfer, line_number, sectors};
 use crate::timing::stats::{SmCounts, StallReason};
 use crate::timing::tensor_unit::TensorUnit;
@@ -17,87 +18,9 @@ use smallvec::SmallVec;
 
 /// Quarters of a multiprocessor, each with a scheduler.
 const QUARTERS: usize = 4;
-/// Cycles in which a fixed-latency instruction reads its registers (Huerta et al.).
-const READ_WINDOW: u64 = 3;
 /// Cycles in which a quarter issues nothing because a constant operand is missing, before it turns to other warps
 /// (Huerta et al.).
 const CONSTANT_PATIENCE: u64 = 4;
-
-/// A quarter: a scheduler, its warps, its units, its register banks.
-struct Quarter {
-    /// Slots of its warps, the oldest first, and when each may issue; `u64::MAX`: not known.
-    slots: Vec<u32>,
-    ready: Vec<u64>,
-    /// The warp that issued last.
-    last: u32,
-    /// When each unit is free.
-    units: [u64; Unit::COUNT],
-    /// No instruction can issue before, because of the register banks.
-    bubble: u64,
-    /// When each register bank is free.
-    banks: [u64; 2],
-    /// The register file cache: warp and register, by bank and operand.
-    kept: [[Option<(u32, u8)>; 3]; 2],
-    /// The next cycle in which there may be something to do.
-    wake: u64,
-}
-
-impl Quarter {
-    fn new() -> Self {
-        Quarter {
-            slots: Vec::new(),
-            ready: Vec::new(),
-            last: u32::MAX,
-            units: [0; Unit::COUNT],
-            bubble: 0,
-            banks: [0; 2],
-            kept: [[None; 3]; 2],
-            wake: u64::MAX,
-        }
-    }
-
-    fn set_ready(&mut self, slot: u32, ready: u64) {
-        if let Some(at) = self.slots.iter().position(|&known| known == slot) {
-            self.ready[at] = ready;
-            self.wake = self.wake.min(ready);
-        }
-    }
-
-    /// The unit for an instruction, and when it is free.
-    fn unit(&self, unit: Unit) -> (Unit, u64) {
-        match unit {
-            Unit::Fma => {
-                let (heavy, light) = (self.units[Unit::FmaHeavy as usize], self.units[Unit::FmaLite as usize]);
-                // The light one first: the heavy one does more kinds of work.
-                if light <= heavy { (Unit::FmaLite, light) } else { (Unit::FmaHeavy, heavy) }
-            }
-            unit => (unit, self.units[unit as usize]),
-        }
-    }
-
-    /// Reads the registers of an instruction that issues at `now`: cycles that it holds up those behind it.
-    fn read_registers(&mut self, slot: u32, now: u64, cost: &Cost) -> u64 {
-        let mut wanted = [0u64; 2];
-        for (operand, read) in cost.reads.iter().enumerate() {
-            let Some(read) = read else { continue };
-            for register in read.register..=read.register.saturating_add(read.width - 1) {
-                let bank = usize::from(register & 1);
-                let kept = &mut self.kept[bank][operand];
-                if *kept != Some((slot, register)) {
-                    wanted[bank] += 1;
-                }
-                *kept = read.reuse.then_some((slot, register));
-            }
-        }
-        let mut latest = now;
-        for (bank, wanted) in self.banks.iter_mut().zip(wanted).filter(|(_, wanted)| *wanted > 0) {
-            // Wide operands take their time without a bubble: the units take them over several cycles.
-            *bank = (*bank).max(now) + wanted.min(READ_WINDOW);
-            latest = latest.max(*bank);
-        }
-        latest.saturating_sub(now + READ_WINDOW)
-    }
-}
 
 /// Which block of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,6 +185,7 @@ impl<'c> Sm<'c> {
     pub(crate) fn filled(&mut self, fill: u32, time: u64) {
         let (warps, mut woken) = (&mut self.warps, SmallVec::<[u32; 4]>::new());
         let mut copied = SmallVec::<[(u32, u64); 2]>::new();
+        let mut arrived = SmallVec::<[(usize, (PhaseName, u64)); 2]>::new();
         self.lsu.filled(fill, time, |waiter, done| {
             copied.extend(waiter.delivery.map(|delivery| (delivery, done)));
             let warp = warps.get_mut(waiter.slot as usize).and_then(Option::as_mut);
@@ -269,13 +193,16 @@ impl<'c> Sm<'c> {
             if let Some(scoreboard) = waiter.scoreboard {
                 warp.scoreboards[usize::from(scoreboard)].complete(done);
             }
-            if let Some(group) = waiter.copy {
-                warp.complete_copy(group, done);
+            if let Some(copy) = waiter.copy {
+                arrived.extend(warp.complete_copy(copy, done).into_iter().map(|arrival| (warp.block, arrival)));
             }
             woken.push(waiter.slot);
         });
         for (delivery, time) in copied {
             self.deliver(delivery, time);
+        }
+        for (block, (phase, time)) in arrived {
+            self.arrive(block, phase, time);
         }
         for slot in woken {
             if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.is_blocked) {
@@ -322,10 +249,24 @@ impl<'c> Sm<'c> {
     fn deliver(&mut self, delivery: u32, time: u64) {
         let Some(Delivery { cluster, phases }) = self.deliveries.remove(delivery) else { return };
         for phase in phases {
-            let signal = Signal { to: Member { cluster, rank: phase.home }, phase: phase.number, time };
-            if !self.signalled(&signal) {
-                self.signals.push(signal);
-            }
+            self.send(Signal { to: Member { cluster, rank: phase.home }, phase: phase.number, time });
+        }
+    }
+
+    /// A warp of that block arrives at an mbarrier at `time`.
+    fn arrive(&mut self, block: usize, phase: PhaseName, time: u64) {
+        let Some(Some(resident)) = self.blocks.get(block) else { return };
+        let Member { cluster, rank } = resident.member;
+        let latencies = &self.chip.latencies;
+        let way = if phase.home == rank { latencies.arrival } else { latencies.cluster };
+        let to = Member { cluster, rank: phase.home };
+        self.send(Signal { to, phase: phase.number, time: time + u64::from(way) });
+    }
+
+    /// Tells the block of an mbarrier, at once if it is here.
+    fn send(&mut self, signal: Signal) {
+        if !self.signalled(&signal) {
+            self.signals.push(signal);
         }
     }
 
@@ -393,7 +334,7 @@ impl<'c> Sm<'c> {
             // The product waits its turn behind the issue.
             free = now;
         }
-        if cost.effect == Effect::Memory && unit == Unit::Memory {
+        if matches!(cost.effect, Effect::Memory | Effect::ArriveBehindCopies) && unit == Unit::Memory {
             free = self.lsu.room(q);
             reason = match warp.peek_request().transfer {
                 Transfer::None => StallReason::MioThrottle,
@@ -467,22 +408,17 @@ impl<'c> Sm<'c> {
         let Some(Some((_, cost))) = warp.place().map(|place| code.at(place)) else { return };
         let block = warp.block;
         let mut released = false;
-        let (mut arrived, mut copied) = (SmallVec::<[Signal; 2]>::new(), SmallVec::<[PhaseName; 2]>::new());
+        let (mut arrived, mut copied) = (SmallVec::<[(PhaseName, u64); 2]>::new(), SmallVec::<[PhaseName; 2]>::new());
         if let Some(Some(resident)) = self.blocks.get_mut(block) {
-            let Member { cluster, rank } = resident.member;
+            let cluster = resident.member.cluster;
             let begin = if cost.effect == Effect::TensorArrival { self.tensor.drained(now) } else { now };
-            let latencies = &self.chip.latencies;
-            for step in warp.phase_steps() {
-                let PhaseName { home, number: phase } = step.phase;
+            let steps: SmallVec<[PhaseStep; 4]> = warp.phase_steps().into();
+            for step in steps {
                 match step.kind {
-                    PhaseKind::Arrive => {
-                        let way = if home == rank { latencies.arrival } else { latencies.cluster };
-                        arrived.push(Signal {
-                            to: Member { cluster, rank: home },
-                            phase,
-                            time: begin + u64::from(way),
-                        });
+                    PhaseKind::Arrive if cost.effect == Effect::ArriveBehindCopies => {
+                        arrived.extend(warp.copies.arrive(step.phase, now));
                     }
+                    PhaseKind::Arrive => arrived.push((step.phase, begin)),
                     PhaseKind::Copy => copied.push(step.phase),
                     PhaseKind::Start | PhaseKind::Over | PhaseKind::Open => {}
                 }
@@ -501,7 +437,7 @@ impl<'c> Sm<'c> {
         let delivery = phases.zip(member).map(|(phases, Member { cluster, .. })| Delivery { cluster, phases });
         let delivery = delivery.map(|delivery| self.deliveries.insert(delivery));
         match cost.effect {
-            Effect::Memory => self.issue_memory(q, slot, index, cost, delivery),
+            Effect::Memory | Effect::ArriveBehindCopies => self.issue_memory(q, slot, index, cost, delivery),
             Effect::Copy => self.issue_copy(slot, index, cost, member, delivery),
             _ => self.issue_other(q, slot, cost, start),
         }
@@ -514,10 +450,8 @@ impl<'c> Sm<'c> {
         if released {
             self.release(block);
         }
-        for signal in arrived {
-            if !self.signalled(&signal) {
-                self.signals.push(signal);
-            }
+        for (phase, time) in arrived {
+            self.arrive(block, phase, time);
         }
     }
 
@@ -549,7 +483,7 @@ impl<'c> Sm<'c> {
         let Some(warp) = &mut self.warps[slot as usize] else { return };
         let (request, lines) = if cost.has_request { warp.next_request() } else { Default::default() };
         let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0 && delivery.is_none();
-        let copy = is_copy.then(|| warp.copies.current());
+        let copy = is_copy.then(|| warp.copies.next());
         let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy, delivery };
         let all = warp.lines(lines);
         let (lines, constants) = if request.constants > 0 { (&[][..], all) } else { (all, &[][..]) };
@@ -644,7 +578,11 @@ impl<'c> Sm<'c> {
         let end = self.now + 1;
         self.count_residence(end);
         self.resident -= 1;
-        self.warps[slot as usize] = None;
+        // Arrivals that wait for its copies come now.
+        let left = self.warps[slot as usize].take().map(|mut warp| warp.copies.left().collect::<Vec<_>>());
+        for phase in left.into_iter().flatten() {
+            self.arrive(block, phase, end);
+        }
         self.quarters[q].slots.remove(at);
         self.quarters[q].ready.remove(at);
         if let Some(Some(resident)) = self.blocks.get_mut(block) {

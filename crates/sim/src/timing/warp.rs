@@ -3,7 +3,7 @@
 use crate::access::PhaseKind;
 use crate::timing::barrier::BlockBarriers;
 use crate::timing::code::{Cost, Effect};
-use crate::timing::copies::Copies;
+use crate::timing::copies::{Arrivals, Copies};
 use crate::timing::phase::{PhaseName, PhaseStep, Phases};
 use crate::timing::request::Request;
 use crate::timing::stats::{StallReason, Stalls};
@@ -348,10 +348,10 @@ impl Replay {
         self.copies.end(scoreboard, now, |sb, time| scoreboards[usize::from(sb)].complete(time));
     }
 
-    /// A copy to shared memory of that group is done.
-    pub(crate) fn complete_copy(&mut self, group: u32, time: u64) {
+    /// The copy to shared memory of that number is done; the arrivals that waited for it last.
+    pub(crate) fn complete_copy(&mut self, number: u32, time: u64) -> Arrivals {
         let scoreboards = &mut self.scoreboards;
-        self.copies.complete(group, time, |sb, time| scoreboards[usize::from(sb)].complete(time));
+        self.copies.complete(number, time, |sb, time| scoreboards[usize::from(sb)].complete(time))
     }
 
     /// A matrix product that will be done at `time`; it ends a group or not.

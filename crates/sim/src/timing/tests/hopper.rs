@@ -268,3 +268,26 @@ fn an_arrival_and_a_wait_take_what_silicon_takes() {
     let cycles = round(&bench, "", "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR7], RZ & S4");
     assert!(cycles.abs_diff(123) < 8, "{cycles}");
 }
+
+/// An arrival behind copies to shared memory comes when the copies are done, here from device memory, not when it issues.
+#[test]
+fn arrivals_behind_copies_wait_for_them() {
+    let waited = |copy: &str| {
+        let text = format!(
+            "{}
+            LDC.64 R2, c[0x0][0x210] & W0
+            MOV R4, RZ & S6
+            NOP & B0
+            {copy}
+            ARRIVES.LDGSTSBAR.64.ARVCNT [UR7] & R1 S4
+            SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R1 & W2 S2
+            EXIT & S5 B2",
+            with_mbarrier(1)
+        );
+        stalled(&Bench { block: 1, ..Bench::on(Arch::Sm90) }.time(&text), StallReason::Barrier)
+    };
+    let chip = chip_of(Arch::Sm90);
+    let (alone, behind) = (waited("NOP"), waited("LDGSTS.E [R4], [R2.64] & R2 S4"));
+    let dram = u64::from(chip.dram.latency);
+    assert!((alone + dram - 20..alone + dram + 20).contains(&behind), "{alone} {behind}");
+}
