@@ -223,6 +223,10 @@ impl Cost {
 
 impl Effect {
     fn of(inst: &Inst, arch: Arch, chip: &Chip) -> Effect {
+        let access = tensor_access(inst).map(|(registers, stores)| Effect::TensorAccess { registers, stores });
+        if let Some(effect) = TensorProduct::of(inst).map(Effect::TensorProduct).or(access) {
+            return effect;
+        }
         let immediate = |role| inst.opcode.position(role).and_then(|at| inst.operands.get(at)).map(|o| o.value);
         match inst.opcode {
             Opcode::HGMMA | Opcode::QGMMA | Opcode::IGMMA | Opcode::BGMMA => {
@@ -254,8 +258,6 @@ impl Effect {
             Opcode::UTCBAR => Effect::TensorArrival,
             Opcode::UTCCP => Effect::TensorCopy(chip.tensor_copy_cycles(inst)),
             _ if is_copy(inst) => Effect::Copy,
-            _ if let Some(product) = TensorProduct::of(inst) => Effect::TensorProduct(product),
-            _ if let Some((registers, stores)) = tensor_access(inst) => Effect::TensorAccess { registers, stores },
             _ if inst.opcode.info().pipe == Pipe::Memory => Effect::Memory,
             _ if has_request(inst) && latency::is_variable(inst, arch) => Effect::Memory,
             _ => Effect::None,

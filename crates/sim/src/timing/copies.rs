@@ -84,7 +84,8 @@ impl Copies {
     /// The arrivals that wait for nothing any more.
     fn arrived(&mut self) -> Arrivals {
         let mut arrived = Arrivals::new();
-        while let Some((_, phase)) = self.arrivals.pop_front_if(|(needed, _)| *needed <= self.passed) {
+        while let Some(&(_, phase)) = self.arrivals.front().filter(|(needed, _)| *needed <= self.passed) {
+            self.arrivals.pop_front();
             arrived.push((phase, self.time));
         }
         arrived
