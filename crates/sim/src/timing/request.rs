@@ -1,7 +1,7 @@
 //! What the accesses of one warp instruction cost: sectors of global memory after coalescing, wavefronts of
 //! shared memory after bank conflicts.
 
-use crate::access::{Access, AccessLog, in_cluster};
+use crate::access::{Access, AccessLog, PhaseKind, in_cluster};
 use crate::lanes::{WARP, lanes_of};
 use crate::timing::lines::{LOCAL_LINES, constant_part};
 use oriole_device::{Access as AccessKind, Space};
@@ -131,6 +131,10 @@ pub(crate) fn of_copy(inst: &Inst, log: &AccessLog, by: Owner, lines: &mut Vec<u
             }
             Space::Local | Space::Constant => {}
         }
+    }
+    // A multicast reports the box once, and what it tells each mbarrier.
+    for event in log.phase_events().iter().filter(|event| event.kind == PhaseKind::Copy) {
+        request.targets |= 1 << (in_cluster(event.address, by.rank).0 & 15);
     }
     request.lines = (lines.len() - from) as u32;
     request

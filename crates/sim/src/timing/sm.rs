@@ -439,7 +439,12 @@ impl<'c> Sm<'c> {
         match cost.effect {
             Effect::Memory | Effect::ArriveBehindCopies => self.issue_memory(q, slot, index, cost, delivery),
             Effect::Copy => self.issue_copy(slot, index, cost, member, delivery),
-            _ => self.issue_other(q, slot, cost, start),
+            _ => {
+                self.issue_other(q, slot, cost, start);
+                if let Some(delivery) = delivery {
+                    self.deliver(delivery, now + u64::from(self.chip.latencies.arrival));
+                }
+            }
         }
         if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.place().is_none()) {
             self.finish(q, at, slot, block);
