@@ -271,6 +271,8 @@ fn bank_cycles(access: &Access, lanes: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::space::Place;
+    use oriole_isa::Arch;
 
     fn access(space: Space, kind: AccessKind, bytes: u32, address: impl Fn(u64) -> u64) -> Access {
         Access { space, kind, bytes, lanes: u32::MAX, addresses: std::array::from_fn(|lane| address(lane as u64)) }
@@ -329,5 +331,24 @@ mod tests {
         assert_eq!((lines.len(), sectors(lines[0])), (1, 15));
         interleave(&access(Space::Local, AccessKind::Write, 8, |_| 128), 3, &mut lines, 1);
         assert_eq!(lines.len(), 3);
+    }
+
+    /// A multicast of four rows of 128 bytes to both blocks: the map, here a parameter, is no traffic, and both count as targets though the
+    /// box is reported once.
+    #[test]
+    fn tensor_copies_are_their_rows() {
+        let inst = oriole_isa::parse("UTMALDG.2D.MULTICAST [UR36], [UR30], UR25", Arch::Sm90, &|_| None).expect("SASS");
+        let mut log = AccessLog::default();
+        let mut report = |space, kind, bytes, address| log.push(space, kind, bytes, 1, [address; WARP]);
+        report(Space::Constant, AccessKind::Read, 128, 0x210);
+        (0..4).for_each(|row| report(Space::Global, AccessKind::Read, 128, 0x10_0000 + 8192 * row));
+        report(Space::Shared, AccessKind::Write, 512, 0x400);
+        for rank in 0..2 {
+            log.push_phase(Place::Cluster { rank, address: 0x40 }, false, PhaseKind::Copy);
+        }
+        let mut lines = Vec::new();
+        let request = of_copy(&inst, &log, Owner { warp: 0, rank: 1 }, &mut lines);
+        assert_eq!((request.transfer, request.lines, request.constants, request.targets), (Transfer::Load, 4, 0, 3));
+        assert_eq!(line_number(lines[1]), (0x10_0000 + 8192) / LINE);
     }
 }
