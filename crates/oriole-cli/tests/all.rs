@@ -58,6 +58,7 @@ mod tensor;
 mod tensor_memory;
 mod test_command;
 mod textures;
+mod timing_gemm;
 mod tune;
 mod uniform_hazards;
 mod uniform_registers;

@@ -59,6 +59,8 @@ pub(crate) enum PhaseKind {
     Copy,
     /// The phase is found to be over.
     Over,
+    /// The phase is found not to be over, and the program goes on.
+    Open,
 }
 
 /// A call of `malloc` or `free` by one lane.

@@ -12,11 +12,11 @@ use crate::state::State;
 use crate::stats::Counts;
 use crate::tensor_memory::open_book;
 use crate::threads::{Threads, Wait};
-use crate::timing::phase::PhaseNumbers;
 use crate::timing::request::Owner;
 use crate::timing::trace::{BlockTrace, CLUSTER, Recorder};
 use crate::warp::{Pause, Step, Stop, Warp};
 use oriole_device::{FaultKind, Launch, OutOfMemory, zeros};
+use oriole_isa::chip::TensorProduct;
 
 /// Facts of a launch that every block starts from.
 pub(crate) struct Entry {
@@ -48,7 +48,6 @@ pub(crate) struct Block {
     pub(crate) counts: Counts,
     /// One for each warp, if the block records what it does.
     recorders: Vec<Recorder>,
-    phases: PhaseNumbers,
 }
 
 impl Entry {
@@ -129,8 +128,7 @@ impl Block {
             let owners = (first..).map(|warp| Owner { warp, rank: rank as usize });
             recorders.extend(owners.map(|owner| Recorder::new(machine.program.start(), owner)).take(warps.len()));
         }
-        let phases = PhaseNumbers::of_rank(rank as usize);
-        Ok(Block { number, warps, state, counts, recorders, phases })
+        Ok(Block { number, warps, state, counts, recorders })
     }
 
     /// Bytes of the host that were counted for it.
@@ -154,7 +152,7 @@ impl Block {
             match warp.step_one(machine, &mut self.state, &mut self.counts)? {
                 Step::Issued(issued) => {
                     *left -= 1;
-                    record(&issued, warp, &self.state, recorder, &mut self.phases);
+                    record(&issued, warp, &mut self.state, recorder);
                 }
                 Step::Paused(pause) => return Ok(pause),
             }
@@ -226,14 +224,18 @@ impl Block {
 }
 
 /// Records an instruction that `warp` has executed.
-fn record(issued: &Issued<'_>, warp: &Warp, state: &BlockState, recorder: &mut Recorder, phases: &mut PhaseNumbers) {
+fn record(issued: &Issued<'_>, warp: &Warp, state: &mut BlockState, recorder: &mut Recorder) {
     let (Some(inst), Some(log)) = (&issued.op.inst, &state.log) else { return };
-    recorder.executed(issued.pc, inst, log, phases);
+    recorder.executed(issued.pc, inst, log, &mut state.cluster.phases);
+    if let Some(register) = TensorProduct::shape_register(inst) {
+        recorder.multiplied(warp.state.ur(register.into()));
+    }
     let Action::Flow(flow) = &issued.op.action else { return };
     match &**flow {
         Flow::Barrier { id, wait, .. } => recorder.arrived(id.scalar(&warp.state) as u8, issued.active, *wait),
         Flow::ClusterArrive => recorder.arrived_at_cluster(),
         Flow::ClusterWait => recorder.waits_for_cluster(),
+        Flow::Yield if issued.active != 0 => recorder.slept(),
         _ => {}
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::lanes::Mask;
 use crate::tensor_memory::Columns;
+use crate::timing::phase::PhaseNumbers;
 
 /// What the blocks of a cluster share, in the hands of the block that runs.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub(crate) struct ClusterState {
     pub(crate) columns: Columns,
     /// How often an mbarrier or a pool of registers has changed.
     pub(crate) signals: u64,
+    /// The phases of the blocks' mbarriers, for the cycle model.
+    pub(crate) phases: PhaseNumbers,
 }
 
 /// The barrier of a cluster (`barrier.cluster`).

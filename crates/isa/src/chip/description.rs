@@ -59,6 +59,10 @@ pub struct Chip {
     pub front_end: FrontEnd,
     /// From an instruction to its operands to the shared part of the memory pipeline.
     pub memory_pipe: MemoryPipe,
+    /// The unit that copies in bulk.
+    pub bulk_copies: BulkCopies,
+    /// Tensor memory and the products in it.
+    pub tensor_memory: TensorMemory,
     /// First-level cache and shared memory.
     pub l1: L1,
     /// Second-level cache.
@@ -133,9 +137,12 @@ pub struct Latencies {
     pub texture: u16,
     /// From the last arrival at a barrier of the block until its warps may issue.
     pub barrier: u16,
-    /// An access to shared memory of another block of the cluster, and from the last arrival at the barrier of the
-    /// cluster until its warps may issue; 0 where there are no clusters.
+    /// From an arrival at an mbarrier of the block until a warp that looks at it finds the phase over.
+    pub arrival: u16,
+    /// An access to shared memory of another block of the cluster, and an arrival at its mbarrier; 0 where there are no clusters.
     pub cluster: u16,
+    /// From the last arrival at the barrier of the cluster until its warps may issue; 0 where there are no clusters.
+    pub cluster_barrier: u16,
     /// Cycles without an instruction after a taken branch, beyond the stall count of the branch.
     pub branch: u16,
 }
@@ -172,6 +179,35 @@ pub struct MemoryPipe {
     pub read_shared: u16,
     /// Bytes a cycle from the caches to the registers of a quarter.
     pub writeback: u16,
+    /// Bytes a cycle of the multiprocessor's accesses to shared memory of other blocks of the cluster.
+    pub remote: u16,
+}
+
+/// The unit that copies in bulk (TMA), one for the multiprocessor; chips without one are never asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BulkCopies {
+    /// Cycles from the issue of a copy until its first line is asked for, beyond those of a load to shared memory, and until
+    /// the mbarrier knows of the last.
+    pub latency: u16,
+    /// Least cycles from the start of one copy to that of the next.
+    pub interval: u16,
+    /// Bytes of lines that it asks for a cycle, at most a line.
+    pub bytes_per_cycle: u16,
+}
+
+/// Tensor memory of a multiprocessor and the products in it (`tcgen05`); chips without it are never asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorMemory {
+    /// Dense multiply-adds of f16 a cycle of the products in it.
+    pub matrix: u32,
+    /// The same of 8-bit integers.
+    pub matrix_int8: u32,
+    /// Cycles from the end of the last product or copy on the unit until `UTCBAR` arrives.
+    pub drain: u16,
+    /// Cycles of a load, beyond one for each register.
+    pub load: u16,
+    /// Cycles of a store, beyond one for two registers.
+    pub store: u16,
 }
 
 /// First-level cache and shared memory, which share their storage.
@@ -185,6 +221,9 @@ pub struct L1 {
     /// Bytes that it takes from the second level a cycle.
     pub fill_bytes: u32,
 }
+
+/// Bytes that shared memory moves a cycle: 32 banks of four.
+pub const SHARED_BYTES: u64 = 128;
 
 /// Bytes of a cache line.
 pub const LINE: u64 = 128;

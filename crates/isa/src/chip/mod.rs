@@ -4,12 +4,14 @@
 
 mod description;
 mod table;
+mod tensor;
 mod work;
 
 pub use description::{
-    CONSTANT_LINE, CONSTANT_WAYS, Chip, Dram, FrontEnd, INSTRUCTION_WAYS, L1, L2, L2_WAYS, LINE, Latencies, MemoryPipe,
-    Rates, SECTOR, Unit,
+    BulkCopies, CONSTANT_LINE, CONSTANT_WAYS, Chip, Dram, FrontEnd, INSTRUCTION_WAYS, L1, L2, L2_WAYS, LINE, Latencies,
+    MemoryPipe, Rates, SECTOR, SHARED_BYTES, TensorMemory, Unit,
 };
+pub use tensor::{TensorProduct, tensor_access};
 pub use work::Demand;
 
 use crate::Arch;

@@ -14,16 +14,29 @@
 //! * **A** Accel-Sim's tested configuration `SM86_RTX3070`.
 //! * **S** github.com/sjfeng1999/gpu-arch-microbenchmark: RTX 2070.
 //! * **D** github.com/markdewing/AI_kernels, `latency/README.md`: B200, RTX 5090.
+//! * **E** the extended version of L, "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking and Multiple
+//!   Level Analysis", arXiv 2501.12084: H800.
+//! * **R** github.com/RRZE-HPC/gpu-benches: H200 (`gpu-l2-cache`).
+//! * **B** measurements of B300 in a public repository, at 2032 MHz (`shared/silicon`, s0897 to s0939), and of GB300,
+//!   github.com/Antoniomv7/gb300-microbench.
+//! * **T** the latency model of facebookexperimental/triton's scheduler, fitted to microbenchmarks of B200.
 //! * **N** measured on GA102 by others, as reported in public notes.
 //! * **?** no public number known: a guess, or the number of the nearest chip.
 
-use super::description::{Chip, Dram, FrontEnd, L1, L2, Latencies, MemoryPipe, Rates, Unit};
+use super::description::{BulkCopies, Chip, Dram, FrontEnd, L1, L2, Latencies, MemoryPipe, Rates, TensorMemory, Unit};
 use crate::Arch;
 
 /// H: five instructions, one address in four cycles, 11/14/9 cycles, 512 bits a cycle. Measured on GA102, taken for
-/// all (?).
-const MEMORY_PIPE: MemoryPipe =
-    MemoryPipe { queue: 5, address_interval: 4, read_address: 11, read_data: 14, read_shared: 9, writeback: 64 };
+/// all (?). L: 3.27 TB/s of 114 multiprocessors at 1755 MHz in clusters of two are 16 bytes a cycle.
+const MEMORY_PIPE: MemoryPipe = MemoryPipe {
+    queue: 5,
+    address_interval: 4,
+    read_address: 11,
+    read_data: 14,
+    read_shared: 9,
+    writeback: 64,
+    remote: 16,
+};
 
 /// J: 32 KiB and 128 KiB on A100, 2 KiB for constants. C: the same sizes for instructions; H: 8 lines fit best, 79 cycles
 /// where a constant misses the first level; of an instruction that misses, the same (C: one path for both). Taken for
@@ -37,10 +50,25 @@ const FRONT_END: FrontEnd = FrontEnd {
     shared_latency: 79,
 };
 
+/// E: a copy in bulk takes about 170 cycles more than a load that goes past the first level, 29 of them the look at the
+/// mbarrier. The rate: as the port (?); the interval: that of B300 (?).
+const BULK_COPIES: BulkCopies = BulkCopies { latency: 141, interval: 49, bytes_per_cycle: 64 };
+
+/// T: 530 cycles for 16 KiB that the second level holds, 663 for 32 KiB, 925 for 64 KiB: a line a cycle (B: 125 bytes)
+/// behind 400 cycles, of which 295 are D's load and 29 the look at the mbarrier. B: 49 cycles from one to the next.
+const B200_BULK_COPIES: BulkCopies = BulkCopies { latency: 78, interval: 49, bytes_per_cycle: 128 };
+
+/// W: 2.25 PFLOP/s of f16 and 4.5 POP/s of bytes are 4096 and 8192 multiply-adds at 1.86 GHz; B: 4050 on GB300. T: 559 cycles from the first of
+/// four products of 64 cycles to a thread that waited at the mbarrier, 123 of them (B) for arrival and waiting; a load of
+/// 64 registers takes 179 cycles, a store of 64 takes 64, of 128 takes 96.
+const TENSOR_MEMORY: TensorMemory = TensorMemory { matrix: 4096, matrix_int8: 8192, drain: 180, load: 115, store: 32 };
+
 /// L: l1, shared. H: constant (29), copy_to_shared (39). A: xu (21). N: shuffle (26). The others: ?; double
 /// precision is that of V100 in Accel-Sim's configurations; `barrier` 22 is what Zhang et al. ("A Study of Single
-/// and Multi-device Synchronization Methods in Nvidia GPUs", 2020) are said to report for V100. `cluster`, below: L's
-/// latency of the network between the multiprocessors of H100, taken for its barrier and for later chips too (?).
+/// and Multi-device Synchronization Methods in Nvidia GPUs", 2020) are said to report for V100. `arrival`
+/// and, below, `cluster_barrier`: B, 123 cycles for an arrival and a wait, 29 of them the look that finds the phase over, and 102 for a
+/// barrier of the cluster without order, taken for H100 too (?). `cluster`, below: L's latency of the network between the
+/// multiprocessors of H100, taken for later chips too (B: 165 to 215).
 const A100_LATENCIES: Latencies = Latencies {
     l1: 38,
     shared: 29,
@@ -54,7 +82,9 @@ const A100_LATENCIES: Latencies = Latencies {
     copy_to_shared: 45,
     texture: 80,
     barrier: 22,
+    arrival: 94,
     cluster: 0,
+    cluster_barrier: 0,
     branch: 5,
 };
 
@@ -86,6 +116,8 @@ const A100: Chip = Chip {
     latencies: A100_LATENCIES,
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
+    bulk_copies: BULK_COPIES,
+    tensor_memory: TENSOR_MEMORY,
     // W; G; the fill rate of 64 bytes is W's.
     l1: L1 { bytes: 192 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164], fill_bytes: 64 },
     // W: 40 MB, 80 slices. L: 2007.9 bytes a cycle of 5120 by W; 261.5 cycles.
@@ -113,6 +145,8 @@ const T4: Chip = Chip {
     // J: 16 KiB, 2 KiB, about 46 KiB for instructions and constants; S: 62 cycles.
     front_end: FrontEnd { instruction_bytes: 16 * 1024, shared_bytes: 46 * 1024, shared_latency: 62, ..FRONT_END },
     memory_pipe: MEMORY_PIPE,
+    bulk_copies: BULK_COPIES,
+    tensor_memory: TENSOR_MEMORY,
     l1: L1 { bytes: 96 * 1024, carve_outs: &[32, 64], fill_bytes: 64 },
     // W: 4 MB. Slices and their width: ?, as 64 bytes each.
     l2: L2 { bytes: 4 << 20, slices: 16, bytes_per_cycle: 1024, latency: 236 },
@@ -140,6 +174,8 @@ const A6000: Chip = Chip {
     latencies: Latencies { l1: 32, shared: 24, fp64: 64, copy_to_shared: 39, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
+    bulk_copies: BULK_COPIES,
+    tensor_memory: TENSOR_MEMORY,
     l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
     // W: 6 MB. Slices: 2 for each of 24 channels of 16 bits, 32 bytes each (?).
     l2: L2 { bytes: 6 << 20, slices: 48, bytes_per_cycle: 1536, latency: 226 },
@@ -169,13 +205,16 @@ const RTX4090: Chip = Chip {
     latencies: Latencies { l1: 43, shared: 30, fp64: 64, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
+    bulk_copies: BULK_COPIES,
+    tensor_memory: TENSOR_MEMORY,
     l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
     l2: L2 { bytes: 72 << 20, slices: 48, bytes_per_cycle: 1516, latency: 273 },
     dram: Dram { megabytes_per_second: 1_008_000, efficiency: 92, channels: 24, latency: 541 },
 };
 
-/// L: latencies, second-level throughput, 91% of the peak, and 62.9% of the matrix peak for the products of one
-/// warp. G, W: rates and sizes.
+/// L: latencies, 91% of the peak, and 62.9% of the matrix peak for the products of one warp. R: the second level's
+/// throughput, 9.78 TB/s at 1980 MHz on the same die (L: 3942 bytes a cycle of 114 multiprocessors, a little less for each).
+/// G, W: rates and sizes.
 const H100: Chip = Chip {
     name: "H100 SXM5",
     sms: 132,        // W
@@ -190,15 +229,18 @@ const H100: Chip = Chip {
         matrix_fp64: 128,
         ..A100_RATES
     },
-    latencies: Latencies { l1: 41, shared: 29, cluster: 180, ..A100_LATENCIES },
+    latencies: Latencies { l1: 41, shared: 29, cluster: 180, cluster_barrier: 102, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
+    bulk_copies: BULK_COPIES,
+    tensor_memory: TENSOR_MEMORY,
     l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 64 },
-    l2: L2 { bytes: 50 << 20, slices: 96, bytes_per_cycle: 3942, latency: 263 },
+    l2: L2 { bytes: 50 << 20, slices: 96, bytes_per_cycle: 4939, latency: 263 },
     dram: Dram { megabytes_per_second: 3_352_000, efficiency: 91, channels: 80, latency: 479 },
 };
 
-/// D: latencies 40, 295, 860. W: sizes; the matrix rate of one warp's products: that of H100 (?).
+/// D: latencies 40, 295, 860. W: sizes; the matrix rate of one warp's products: that of H100 (?). B: 13.3 TB/s of the second
+/// level, 125 bytes a cycle of a multiprocessor's copies in bulk.
 const B200: Chip = Chip {
     name: "B200",
     sms: 148,
@@ -212,18 +254,24 @@ const B200: Chip = Chip {
         matrix_fp64: 64,
         ..H100.rates
     },
-    latencies: Latencies { l1: 40, shared: 29, cluster: 180, ..A100_LATENCIES },
+    latencies: Latencies { l1: 40, shared: 29, cluster: 180, cluster_barrier: 102, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
-    l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 64 },
-    l2: L2 { bytes: 126 << 20, slices: 160, bytes_per_cycle: 5120, latency: 295 },
+    bulk_copies: B200_BULK_COPIES,
+    tensor_memory: TENSOR_MEMORY,
+    l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 128 },
+    l2: L2 { bytes: 126 << 20, slices: 160, bytes_per_cycle: 6545, latency: 295 },
     dram: Dram { megabytes_per_second: 8_000_000, efficiency: 91, channels: 128, latency: 860 },
 };
 
 /// W (data sheet of HGX B300): 1.2 TFLOP/s of f64 and a tenth of B200's integer products, which is two lanes and 256 multiply-adds of 8
 /// bits a multiprocessor (measured: 238; `shared/silicon`). The rest: that of B200.
-const B300: Chip =
-    Chip { name: "B300", rates: Rates { fp64: 2, matrix_fp64: 2, matrix_int8: 256, ..B200.rates }, ..B200 };
+const B300: Chip = Chip {
+    name: "B300",
+    rates: Rates { fp64: 2, matrix_fp64: 2, matrix_int8: 256, ..B200.rates },
+    tensor_memory: TensorMemory { matrix_int8: 256, ..TENSOR_MEMORY },
+    ..B200
+};
 
 /// W (Jetson AGX Thor data sheet): 20 multiprocessors, 1575 MHz, 32 MiB of second level, 273 GB/s of LPDDR5X in 16 channels of 16 bits.
 /// f64: ptxas keeps the pace of two lanes. The rest: that of B200 (?).
@@ -246,9 +294,11 @@ const RTX5090: Chip = Chip {
     sms: 170,
     clock_mhz: 2407,
     rates: Rates { int_add: 128, ..RTX4090.rates },
-    latencies: Latencies { l1: 44, shared: 30, fp64: 64, cluster: 180, ..A100_LATENCIES },
+    latencies: Latencies { l1: 44, shared: 30, fp64: 64, cluster: 180, cluster_barrier: 102, ..A100_LATENCIES },
     front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
+    bulk_copies: BULK_COPIES,
+    tensor_memory: TENSOR_MEMORY,
     l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
     l2: L2 { bytes: 96 << 20, slices: 64, bytes_per_cycle: 2048, latency: 360 },
     dram: Dram { megabytes_per_second: 1_792_000, efficiency: 92, channels: 32, latency: 936 },

@@ -1,7 +1,7 @@
 //! Which unit an instruction occupies, and for how long.
 
-use super::description::{Chip, Unit};
-use crate::{Family, Field, FieldType, HmmaType, Inst, MmaAcc, MmaInt, Opcode, Pipe, TensorCopy};
+use super::description::{Chip, SHARED_BYTES, Unit};
+use crate::{Family, Field, FieldType, HmmaType, Inst, MmaAcc, MmaInt, Opcode, Pipe, Role, TensorCopy, Value};
 
 /// What an instruction takes of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,25 @@ impl Chip {
             (_, Pipe::Memory) => latencies.shared,
             _ => latencies.special,
         }
+    }
+
+    /// Cycles that the operands of a warpgroup's product take of shared memory: B, which the four warps read together, and
+    /// A where it is not in registers. 0 for anything else.
+    ///
+    /// 144 cycles of a sparse m64n256k32 whose A is in shared memory and 128 of one whose is in registers are what an H800
+    /// takes, and that N below 64 does not reach the peak (Luo et al., arXiv 2501.12084).
+    pub fn operand_cycles(&self, inst: &Inst) -> u16 {
+        /// Bytes of a row of A, of which half is left out if it is sparse, and of a column of B if A is dense.
+        const ROW_BYTES: u64 = 32;
+        /// Rows of a warpgroup's product.
+        const ROWS: u64 = 64;
+        if !inst.opcode.is_warpgroup_product() {
+            return 0;
+        }
+        let a = inst.opcode.position(Role::A).and_then(|at| inst.operands.get(at)).map(|operand| operand.value);
+        let a_bytes = if matches!(a, Some(Value::Reg(..))) { 0 } else { ROWS * ROW_BYTES };
+        let columns = numbers(name_of(inst, Field::GMMA_N)).unwrap_or(0) << u32::from(inst.get(Field::MMA_SP));
+        (a_bytes + columns * ROW_BYTES).div_ceil(SHARED_BYTES) as u16
     }
 
     /// Cycles of a quarter's matrix unit.

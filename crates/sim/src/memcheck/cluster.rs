@@ -225,6 +225,7 @@ impl ClusterShadow {
                         warp.learn(&clock);
                     }
                 }
+                PhaseKind::Open => {}
             }
         }
     }

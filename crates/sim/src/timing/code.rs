@@ -3,10 +3,10 @@
 use crate::instruction::INSTRUCTION;
 use crate::program::Program;
 use crate::timing::lines::{code_line, constant_address, constant_part};
-use crate::timing::trace::{BlockTrace, has_request};
-use oriole_isa::chip::{Chip, Unit};
+use crate::timing::trace::{BlockTrace, has_request, is_copy};
+use oriole_isa::chip::{Chip, TensorProduct, Unit, tensor_access};
 use oriole_isa::{
-    Arch, Control, Field, Gsb, Inst, Mem, Opcode, OperandFlags, Pipe, RegFile, Role, TensorCopy, Unscheduled, Value,
+    Arch, Control, Field, Gsb, Inst, MaxregOp, Mem, Opcode, OperandFlags, Pipe, RegFile, Role, Unscheduled, Value,
     Warpgroup, latency,
 };
 
@@ -17,6 +17,10 @@ pub(crate) enum Effect {
     None,
     /// Goes through the memory pipeline.
     Memory,
+    /// `ARRIVES`: through the memory pipeline too; the arrival comes when the copies to shared memory so far are done.
+    ArriveBehindCopies,
+    /// Goes to the unit that copies in bulk.
+    Copy,
     /// `DEPBAR.LE`: waits until at most `left` operations of a scoreboard are open.
     WaitCount {
         /// The scoreboard.
@@ -24,7 +28,7 @@ pub(crate) enum Effect {
         /// How many may be.
         left: u8,
     },
-    /// `LDGDEPBAR`: ends a group of copies to shared memory.
+    /// `LDGDEPBAR`, `UTMACMDFLUSH`: ends a group of copies to shared memory, or in bulk out of it.
     EndCopies,
     /// A product of a warpgroup, which goes on after its issue.
     Product {
@@ -33,8 +37,30 @@ pub(crate) enum Effect {
     },
     /// `WARPGROUP.DEPBAR`: waits until at most this many groups of products are open.
     WaitProducts(u8),
-    /// `NANOSLEEP`: about this many nanoseconds.
-    Sleep(u32),
+    /// `NANOSLEEP`.
+    Sleep {
+        /// About how long.
+        nanoseconds: u32,
+        /// No longer than until the phase is over that the warp looked at last.
+        at_mbarrier: bool,
+    },
+    /// `USETMAXREG`: the warp has so many registers a thread from now on, and gives back the rest.
+    GiveRegisters(u16),
+    /// `USETMAXREG`: the warp waits until it has so many.
+    TakeRegisters(u16),
+    /// A product in tensor memory.
+    TensorProduct(TensorProduct),
+    /// A copy to tensor memory of so many cycles.
+    TensorCopy(u64),
+    /// `UTCBAR`: an arrival when the products and copies so far are done.
+    TensorArrival,
+    /// A load or a store of tensor memory.
+    TensorAccess {
+        /// Registers of each thread.
+        registers: u16,
+        /// It stores.
+        stores: bool,
+    },
 }
 
 /// A read of general registers by a fixed-latency instruction.
@@ -162,9 +188,13 @@ fn named(scoreboard: u8) -> Option<u8> {
 impl Cost {
     fn of(inst: &Inst, arch: Arch, chip: &Chip) -> Cost {
         let mut demand = chip.demand(inst);
-        let effect = Effect::of(inst, arch);
-        if effect == Effect::Memory && demand.unit != Unit::Texture {
+        let effect = Effect::of(inst, arch, chip);
+        if matches!(effect, Effect::Memory | Effect::ArriveBehindCopies) && demand.unit != Unit::Texture {
             demand.unit = Unit::Memory;
+        }
+        if inst.opcode == Opcode::WARPGROUP {
+            // It waits for products, if for anything, not for their unit.
+            demand.unit = Unit::Control;
         }
         let control = inst.control;
         // A cleared bit keeps the warp from issuing in the next cycle (Huerta et al., "Yield").
@@ -173,7 +203,7 @@ impl Cost {
         let per_word = 128 / chip.memory_pipe.writeback.max(1);
         Cost {
             unit: demand.unit,
-            cycles: demand.cycles,
+            cycles: demand.cycles.max(chip.operand_cycles(inst)),
             stall: control.stall.max(least),
             waits: control.wait_mask,
             write_scoreboard: named(control.write_scoreboard),
@@ -192,7 +222,11 @@ impl Cost {
 }
 
 impl Effect {
-    fn of(inst: &Inst, arch: Arch) -> Effect {
+    fn of(inst: &Inst, arch: Arch, chip: &Chip) -> Effect {
+        let access = tensor_access(inst).map(|(registers, stores)| Effect::TensorAccess { registers, stores });
+        if let Some(effect) = TensorProduct::of(inst).map(Effect::TensorProduct).or(access) {
+            return effect;
+        }
         let immediate = |role| inst.opcode.position(role).and_then(|at| inst.operands.get(at)).map(|o| o.value);
         match inst.opcode {
             Opcode::HGMMA | Opcode::QGMMA | Opcode::IGMMA | Opcode::BGMMA => {
@@ -208,13 +242,22 @@ impl Effect {
                 }
                 _ => Effect::None,
             },
-            Opcode::LDGDEPBAR => Effect::EndCopies,
-            // It ends when the phase that was looked at is over, for which the look that finds it over waits.
-            Opcode::NANOSLEEP if inst.get(Field::SLEEP_SYNCS) => Effect::None,
+            Opcode::LDGDEPBAR | Opcode::UTMACMDFLUSH => Effect::EndCopies,
             Opcode::NANOSLEEP => match immediate(Role::A) {
-                Some(Value::Imm(nanoseconds)) => Effect::Sleep(nanoseconds as u32),
+                Some(Value::Imm(nanoseconds)) => {
+                    Effect::Sleep { nanoseconds: nanoseconds as u32, at_mbarrier: inst.get(Field::SLEEP_SYNCS) }
+                }
                 _ => Effect::None,
             },
+            Opcode::USETMAXREG => match (immediate(Role::A), inst.get(Field::MAXREG_OP) == MaxregOp::TRY_ALLOC) {
+                (Some(Value::Imm(count)), true) => Effect::TakeRegisters(count as u16),
+                (Some(Value::Imm(count)), false) => Effect::GiveRegisters(count as u16),
+                _ => Effect::None,
+            },
+            Opcode::ARRIVES => Effect::ArriveBehindCopies,
+            Opcode::UTCBAR => Effect::TensorArrival,
+            Opcode::UTCCP => Effect::TensorCopy(chip.tensor_copy_cycles(inst)),
+            _ if is_copy(inst) => Effect::Copy,
             _ if inst.opcode.info().pipe == Pipe::Memory => Effect::Memory,
             _ if has_request(inst) && latency::is_variable(inst, arch) => Effect::Memory,
             _ => Effect::None,
@@ -233,10 +276,9 @@ fn has_result(inst: &Inst) -> bool {
     result(Role::D).is_some_and(is_there)
 }
 
-/// Loads that are strong at device scope or beyond see the second-level cache, as copies in bulk do.
+/// Loads that are strong at device scope or beyond see the second-level cache.
 fn bypasses_l1(inst: &Inst) -> bool {
-    let is_bulk = inst.opcode == Opcode::UBLKCP || inst.opcode.tensor_copy() == Some(TensorCopy::Load);
-    is_bulk || matches!(inst.get(Field::MEM), Mem::STRONG_GPU | Mem::MMIO_GPU | Mem::STRONG_SYS | Mem::MMIO_SYS)
+    matches!(inst.get(Field::MEM), Mem::STRONG_GPU | Mem::MMIO_GPU | Mem::STRONG_SYS | Mem::MMIO_SYS)
 }
 
 /// Cycles until the sources of a variable-latency instruction have been read.

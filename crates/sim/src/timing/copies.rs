@@ -1,4 +1,18 @@
-//! Groups of copies to shared memory (`LDGSTS`), which end at an `LDGDEPBAR` and are done in order.
+//! Copies to shared memory (`LDGSTS`) in groups, which end at an `LDGDEPBAR` and are done in order, and what waits for all copies so far.
+
+use crate::timing::phase::PhaseName;
+use std::collections::VecDeque;
+
+/// A copy that is not done, or stands behind one that is not.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    group: u32,
+    /// When it was done.
+    time: Option<u64>,
+}
+
+/// Arrivals at mbarriers, and when.
+pub(crate) type Arrivals = Vec<(PhaseName, u64)>;
 
 /// A group.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,12 +34,20 @@ pub(crate) struct Copies {
     current: Group,
     /// Of those that are done, in order: when they and all before them were.
     done: Vec<u64>,
+    /// Copies from the first on that is not done.
+    copies: VecDeque<Copy>,
+    /// Copies before those.
+    passed: u32,
+    /// When the last of those was done.
+    time: u64,
+    /// Arrivals at mbarriers when so many copies are done.
+    arrivals: VecDeque<(u32, PhaseName)>,
 }
 
 impl Copies {
-    /// The number of the group that copies go to now.
-    pub(crate) fn current(&self) -> u32 {
-        self.ended.len() as u32
+    /// The number of the next copy.
+    pub(crate) fn next(&self) -> u32 {
+        self.passed + self.copies.len() as u32
     }
 
     /// A copy that will be done at `time`, if that is known.
@@ -34,6 +56,39 @@ impl Copies {
             Some(time) => self.current.time = self.current.time.max(time),
             None => self.current.open += 1,
         }
+        self.copies.push_back(Copy { group: self.ended.len() as u32, time });
+        self.pass();
+    }
+
+    /// An arrival at an mbarrier at `now`, or when the copies so far are done.
+    pub(crate) fn arrive(&mut self, phase: PhaseName, now: u64) -> Arrivals {
+        self.time = self.time.max(if self.copies.is_empty() { now } else { 0 });
+        self.arrivals.push_back((self.next(), phase));
+        self.arrived()
+    }
+
+    /// Arrivals that wait for copies.
+    pub(crate) fn left(&mut self) -> impl Iterator<Item = PhaseName> {
+        self.arrivals.drain(..).map(|(_, phase)| phase)
+    }
+
+    /// Goes on to the first copy that is not done.
+    fn pass(&mut self) {
+        while let Some(Copy { time: Some(time), .. }) = self.copies.front() {
+            self.time = self.time.max(*time);
+            self.copies.pop_front();
+            self.passed += 1;
+        }
+    }
+
+    /// The arrivals that wait for nothing any more.
+    fn arrived(&mut self) -> Arrivals {
+        let mut arrived = Arrivals::new();
+        while let Some(&(_, phase)) = self.arrivals.front().filter(|(needed, _)| *needed <= self.passed) {
+            self.arrivals.pop_front();
+            arrived.push((phase, self.time));
+        }
+        arrived
     }
 
     /// Ends the group; scoreboards of groups that are done, with the times, go to `complete`.
@@ -43,12 +98,17 @@ impl Copies {
         self.settle(complete);
     }
 
-    /// A copy of group `number` whose time was not known is done at `time`.
-    pub(crate) fn complete(&mut self, number: u32, time: u64, complete: impl FnMut(u8, u64)) {
-        let group = self.ended.get_mut(number as usize).unwrap_or(&mut self.current);
+    /// Copy `number`, whose time was not known, is done at `time`; the arrivals that waited for it last.
+    pub(crate) fn complete(&mut self, number: u32, time: u64, complete: impl FnMut(u8, u64)) -> Arrivals {
+        let place = number.wrapping_sub(self.passed) as usize;
+        let Some(copy) = self.copies.get_mut(place) else { return Arrivals::new() };
+        copy.time = Some(time);
+        let group = self.ended.get_mut(copy.group as usize).unwrap_or(&mut self.current);
         group.open = group.open.saturating_sub(1);
         group.time = group.time.max(time);
         self.settle(complete);
+        self.pass();
+        self.arrived()
     }
 
     fn settle(&mut self, mut complete: impl FnMut(u8, u64)) {
@@ -83,7 +143,7 @@ mod tests {
     fn groups_are_done_in_order() {
         let mut copies = Copies::default();
         let mut released = Vec::new();
-        let first = copies.current();
+        let first = copies.next();
         copies.add(None);
         copies.end(Some(0), 10, |sb, time| released.push((sb, time)));
         copies.add(Some(50));
@@ -93,5 +153,26 @@ mod tests {
         copies.complete(first, 90, |sb, time| released.push((sb, time)));
         assert_eq!(released, [(0, 90), (0, 90)]);
         assert_eq!((copies.done_but(1), copies.done_but(0)), (Some(90), Some(90)));
+    }
+
+    #[test]
+    fn arrivals_wait_for_the_copies_before_them() {
+        let mut copies = Copies::default();
+        let phase = |number| PhaseName { home: 0, number };
+        assert_eq!(copies.arrive(phase(0), 5), [(phase(0), 5)], "nothing to wait for");
+        let first = copies.next();
+        copies.add(None);
+        let second = copies.next();
+        copies.add(None);
+        assert!(copies.arrive(phase(1), 10).is_empty());
+        let third = copies.next();
+        copies.add(None);
+        assert!(copies.arrive(phase(2), 12).is_empty());
+        assert!(copies.complete(second, 70, |_, _| ()).is_empty());
+        assert!(copies.complete(third, 60, |_, _| ()).is_empty());
+        assert_eq!(copies.complete(first, 50, |_, _| ()), [(phase(1), 70), (phase(2), 70)]);
+        copies.add(None);
+        assert!(copies.arrive(phase(3), 90).is_empty());
+        assert_eq!(copies.left().collect::<Vec<_>>(), [phase(3)]);
     }
 }

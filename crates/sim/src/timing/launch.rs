@@ -13,12 +13,14 @@ use crate::timing::code::Code;
 use crate::timing::lines::Held;
 use crate::timing::memory::{Ask, MemorySystem, Message};
 use crate::timing::occupancy::{Needs, Occupancy};
+use crate::timing::phase::Phases;
 use crate::timing::report::{Outcome, TimingReport};
-use crate::timing::sm::Sm;
+use crate::timing::sm::{Member, Signal, Sm};
 use crate::timing::trace::BlockTrace;
 use oriole_device::{Deadline, FaultKind};
 use oriole_isa::chip::Chip;
 use rayon::prelude::*;
+use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 
 /// The launch.
@@ -27,10 +29,10 @@ struct Replayed<'c> {
     memory: MemorySystem,
     /// Requests that come after the step at hand: multiprocessor and request.
     pending: Vec<(usize, Message)>,
-    /// Blocks that have not started.
-    blocks: VecDeque<BlockTrace>,
-    /// Blocks that have started.
-    started: usize,
+    /// Blocks that have not started, with the phases of their mbarriers.
+    blocks: VecDeque<(BlockTrace, Phases)>,
+    /// The multiprocessors of the blocks that have started.
+    places: Vec<usize>,
     blocks_per_sm: usize,
     /// Blocks of a cluster.
     cluster: usize,
@@ -60,17 +62,18 @@ pub(crate) fn replay(
     let launched = Launched { needs, sm: program.arch.sm(), blocks: traces.len() as u64 };
     let cluster = needs.cluster.max(1) as usize;
     let barriers: Vec<ClusterBarrier> = traces.chunks(cluster).map(ClusterBarrier::of).collect();
-    let barrier_latency = u64::from(chip.latencies.cluster);
-    let step = match barriers.iter().any(ClusterBarrier::is_used) {
-        true => barrier_latency.min(chip.l2.latency.into()).max(1),
+    let barrier_latency = u64::from(chip.latencies.cluster_barrier);
+    let phases: Vec<Phases> = traces.chunks(cluster).flat_map(Phases::of).collect();
+    let step = match cluster > 1 || barriers.iter().any(ClusterBarrier::is_used) {
+        true => barrier_latency.min(chip.latencies.cluster.into()).min(chip.l2.latency.into()).max(1),
         false => u64::from(chip.l2.latency).max(1),
     };
     let mut launch = Replayed {
-        sms: (0..count).map(|_| Sm::new(chip, &code, l1_bytes)).collect(),
+        sms: (0..count).map(|_| Sm::new(chip, &code, l1_bytes, needs.registers)).collect(),
         memory: MemorySystem::new(chip, held),
         pending: Vec::new(),
-        blocks: traces.into(),
-        started: 0,
+        blocks: traces.into_iter().zip(phases).collect(),
+        places: Vec::new(),
         blocks_per_sm: blocks_per_sm as usize,
         cluster,
         barriers,
@@ -108,15 +111,17 @@ impl Replayed<'_> {
     /// there is room for all of them.
     fn start_blocks(&mut self, now: u64) {
         while !self.blocks.is_empty() {
-            let begins = self.started.is_multiple_of(self.cluster);
+            let begins = self.places.len().is_multiple_of(self.cluster);
             if begins && self.room() < self.cluster.min(self.sms.len() * self.blocks_per_sm) {
                 return;
             }
             let emptiest = self.sms.iter().enumerate().min_by_key(|(_, sm)| sm.resident_blocks());
             let Some((at, _)) = emptiest.filter(|(_, sm)| sm.resident_blocks() < self.blocks_per_sm) else { return };
-            let Some(block) = self.blocks.pop_front() else { return };
-            self.sms[at].start(block, self.started / self.cluster, now);
-            self.started += 1;
+            let Some((block, phases)) = self.blocks.pop_front() else { return };
+            let number = self.places.len();
+            let member = Member { cluster: number / self.cluster, rank: (number % self.cluster) as u8 };
+            self.sms[at].start(block, phases, member, now);
+            self.places.push(at);
         }
     }
 
@@ -125,8 +130,16 @@ impl Replayed<'_> {
         self.sms.iter().map(|sm| self.blocks_per_sm.saturating_sub(sm.resident_blocks())).sum()
     }
 
-    /// Takes the arrivals at barriers of clusters in the order of their times, and lets the warps of complete ones go on.
+    /// Tells blocks what others of their clusters do to their mbarriers. Takes the arrivals at barriers of clusters in the
+    /// order of their times, and lets the warps of complete ones go on.
     fn meet(&mut self) {
+        let signals: Vec<Signal> = self.sms.iter_mut().flat_map(|sm| sm.signals.drain(..)).collect();
+        for signal in signals {
+            let block = signal.to.cluster * self.cluster + usize::from(signal.to.rank);
+            if let Some(&sm) = self.places.get(block) {
+                self.sms[sm].signalled(&signal);
+            }
+        }
         let mut arrivals: Vec<(usize, u64)> = self.sms.iter_mut().flat_map(|sm| sm.arrivals.drain(..)).collect();
         arrivals.sort_by_key(|(_, time)| *time);
         for (cluster, time) in arrivals {
@@ -147,10 +160,18 @@ impl Replayed<'_> {
         self.pending.sort_by_key(|(at, message)| (message.time, *at));
         let due = self.pending.partition_point(|(_, message)| message.time < end);
         for (at, message) in self.pending.drain(..due) {
-            let done = self.memory.take(at, &message);
+            let mut ports: SmallVec<[usize; 4]> = smallvec![at];
+            if let Ask::Multicast { cluster, others, .. } = message.ask {
+                let first = cluster as usize * self.cluster;
+                let blocks = (0..16).filter(|rank| others >> rank & 1 != 0).map(|rank| first + rank);
+                ports.extend(blocks.filter_map(|block| self.places.get(block).copied()).filter(|&sm| sm != at));
+            }
+            let done = self.memory.take(&ports, &message);
             let sm = &mut self.sms[at];
             match message.ask {
-                Ask::Read(fill) | Ask::Atomic { fill: Some(fill), .. } => sm.filled(fill, done),
+                Ask::Read(fill) | Ask::Multicast { fill, .. } | Ask::Atomic { fill: Some(fill), .. } => {
+                    sm.filled(fill, done);
+                }
                 Ask::Fetch => sm.fetched(message.line, done),
                 Ask::Write | Ask::Atomic { fill: None, .. } => sm.lsu.stored(done),
             }

@@ -2,9 +2,10 @@
 
 use crate::timing::cache::Cache;
 use crate::timing::code::Cost;
+use crate::timing::copy_unit::CopyUnit;
 use crate::timing::memory::{Ask, Message};
 use crate::timing::request::{Request, Transfer, line_number, sectors};
-use oriole_isa::chip::{Chip, LINE, MemoryPipe};
+use oriole_isa::chip::{Chip, LINE, MemoryPipe, SHARED_BYTES};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -24,10 +25,10 @@ pub(crate) struct Waiter {
     pub(crate) epoch: u32,
     /// Its scoreboard.
     pub(crate) scoreboard: Option<u8>,
-    /// Its group of copies.
+    /// The number of the copy to shared memory that it is.
     pub(crate) copy: Option<u32>,
-    /// The phase of an mbarrier that counts the bytes, of the block with that number; this may outlive the warp.
-    pub(crate) phase: Option<(u32, u32)>,
+    /// Number of the delivery that tells mbarriers of the bytes; this may outlive the warp.
+    pub(crate) delivery: Option<u32>,
 }
 
 /// A load that waits for sectors.
@@ -59,17 +60,17 @@ pub(crate) struct Passed {
 
 /// A list whose entries keep their numbers.
 #[derive(Debug)]
-struct Slab<T> {
+pub(crate) struct Slab<T> {
     entries: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
 impl<T> Slab<T> {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Slab { entries: Vec::new(), free: Vec::new() }
     }
 
-    fn insert(&mut self, entry: T) -> u32 {
+    pub(crate) fn insert(&mut self, entry: T) -> u32 {
         match self.free.pop() {
             Some(at) => {
                 self.entries[at as usize] = Some(entry);
@@ -86,7 +87,7 @@ impl<T> Slab<T> {
         self.entries.get_mut(at as usize)?.as_mut()
     }
 
-    fn remove(&mut self, at: u32) -> Option<T> {
+    pub(crate) fn remove(&mut self, at: u32) -> Option<T> {
         let entry = self.entries.get_mut(at as usize)?.take();
         if entry.is_some() {
             self.free.push(at);
@@ -108,9 +109,13 @@ pub(crate) struct Lsu {
     pipe: MemoryPipe,
     /// Latency of shared memory of other blocks of the cluster.
     remote_latency: u64,
+    /// Cycles of the network for a wavefront of it.
+    remote_wavefront: u64,
     interval: u64,
     queues: [Queue; 4],
     free: u64,
+    /// The unit that copies in bulk.
+    copies: CopyUnit,
     cache: Cache,
     fills: Slab<Fill>,
     loads: Slab<Load>,
@@ -134,8 +139,10 @@ impl Lsu {
             interval: u64::from(32 / chip.rates.lsu.clamp(1, 32)),
             pipe: chip.memory_pipe.clone(),
             remote_latency: chip.latencies.cluster.into(),
+            remote_wavefront: SHARED_BYTES / u64::from(chip.memory_pipe.remote).max(1),
             queues: std::array::from_fn(|_| queue.clone()),
             free: 0,
+            copies: CopyUnit::new(&chip.bulk_copies),
             cache: Cache::new(lines, WAYS),
             fills: Slab::new(),
             loads: Slab::new(),
@@ -176,7 +183,8 @@ impl Lsu {
         queue.address_free = leaves + u64::from(self.pipe.address_interval);
         queue.left[queue.next] = leaves;
         queue.next = (queue.next + 1) % queue.left.len();
-        self.free = leaves + busy;
+        let remote = if request.is_remote { u64::from(request.wavefronts) * self.remote_wavefront } else { 0 };
+        self.free = leaves + busy.max(remote);
         // From here on as if it had been issued so late that nothing was in its way.
         let issued = leaves - TO_QUEUE;
         let is_load = request.transfer == Transfer::Load;
@@ -198,6 +206,43 @@ impl Lsu {
             }
         };
         Passed { read: issued + u64::from(cost.read_latency) + data, done }
+    }
+
+    /// Takes a copy in bulk that issues at `now`, with the lines of device memory that it touches; `others`: number of the
+    /// cluster and ranks of the further blocks that get the same. A store is done when shared memory has been read.
+    pub(crate) fn copy(
+        &mut self,
+        now: u64,
+        request: Request,
+        lines: &[u64],
+        waiter: Waiter,
+        others: Option<(u32, u16)>,
+    ) -> Passed {
+        let length = lines.len().max(if lines.is_empty() { request.wavefronts.into() } else { 0 });
+        let (at, end) = self.copies.begin(now, length as u64);
+        let is_waited_for = waiter.delivery.is_some();
+        let load = Load { waiter, left: lines.len() as u32, time: end, tail: 0 };
+        let load = (request.transfer == Transfer::Load && is_waited_for && !lines.is_empty()).then_some(load);
+        let load = load.map(|load| self.loads.insert(load));
+        for (place, &line) in lines.iter().enumerate() {
+            let (line, sectors) = (line_number(line), sectors(line));
+            let ask = match request.transfer {
+                Transfer::Load => {
+                    let loads = load.into_iter().collect();
+                    let fill = self.fills.insert(Fill { line, sectors, is_cached: false, loads });
+                    self.asked += u64::from(sectors.count_ones());
+                    match others {
+                        Some((cluster, others)) => Ask::Multicast { fill, cluster, others },
+                        None => Ask::Read(fill),
+                    }
+                }
+                Transfer::Atomic => Ask::Atomic { repeats: 1, fill: None },
+                Transfer::Store | Transfer::None => Ask::Write,
+            };
+            self.outbox.push(Message { time: at(place), line, sectors, ask });
+        }
+        let way = if request.transfer == Transfer::None { self.remote_latency } else { 0 };
+        Passed { read: now + u64::from(self.pipe.read_shared), done: load.is_none().then_some(end + way) }
     }
 
     fn load(
@@ -242,7 +287,7 @@ impl Lsu {
         if fills.is_empty() {
             return Some(done);
         }
-        if waiter.scoreboard.is_some() || waiter.copy.is_some() || waiter.phase.is_some() {
+        if waiter.scoreboard.is_some() || waiter.copy.is_some() || waiter.delivery.is_some() {
             let load = self.loads.insert(Load { waiter, left: fills.len() as u32, time: done, tail });
             for fill in fills {
                 if let Some(fill) = self.fills.get_mut(fill) {

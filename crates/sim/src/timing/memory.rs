@@ -9,6 +9,15 @@ use oriole_isa::chip::{Chip, L2_WAYS, LINE, SECTOR};
 pub(crate) enum Ask {
     /// Sectors are read; the answer goes to the fill of that number.
     Read(u32),
+    /// Sectors are read once for several blocks of a cluster; the answer goes to the fill of that number.
+    Multicast {
+        /// The fill.
+        fill: u32,
+        /// Number of the cluster.
+        cluster: u32,
+        /// Ranks of the blocks besides the one that asks.
+        others: u16,
+    },
     /// A line of code or constants is read; the answer goes to the caches of these.
     Fetch,
     /// Sectors are written.
@@ -104,26 +113,30 @@ impl MemorySystem {
         }
     }
 
-    /// Takes a request of multiprocessor `sm`; requests come in the order of their times. Returns when it is done:
-    /// at least the latency of the second level after its time.
-    pub(crate) fn take(&mut self, sm: usize, message: &Message) -> u64 {
+    /// Takes a request whose sectors go through the ports of these multiprocessors, its own and those that a copy gives
+    /// the same; requests come in the order of their times. Returns when it is done: at least the latency of the second
+    /// level after its time.
+    pub(crate) fn take(&mut self, sms: &[usize], message: &Message) -> u64 {
         let count = u64::from(message.sectors.count_ones());
         let repeats = match message.ask {
             Ask::Atomic { repeats, .. } => u64::from(repeats.max(1)),
             _ => 1,
         };
-        let port = occupy(&mut self.ports[sm], message.time * PARTS, count * self.port_parts);
+        let mut port = message.time * PARTS;
+        for &sm in sms {
+            port = port.max(occupy(&mut self.ports[sm], message.time * PARTS, count * self.port_parts));
+        }
         let slice = spread(message.line, self.slices.len());
         let start = occupy(&mut self.slices[slice], port, count * repeats * self.slice_parts);
         let done = match message.ask {
-            Ask::Read(_) | Ask::Fetch => self.read(message, start / PARTS),
+            Ask::Read(_) | Ask::Multicast { .. } | Ask::Fetch => self.read(message, start / PARTS),
             Ask::Write => self.write(message, start / PARTS),
             Ask::Atomic { .. } => {
                 self.traffic.atomic_sectors += count;
                 self.fetch(message, start / PARTS, true) + repeats - 1
             }
         };
-        if !matches!(message.ask, Ask::Read(_) | Ask::Fetch) {
+        if matches!(message.ask, Ask::Write | Ask::Atomic { .. }) {
             self.last = self.last.max(done);
         }
         done

@@ -1,10 +1,11 @@
 //! What the accesses of one warp instruction cost: sectors of global memory after coalescing, wavefronts of
 //! shared memory after bank conflicts.
 
-use crate::access::{Access, AccessLog, in_cluster};
+use crate::access::{Access, AccessLog, PhaseKind, in_cluster};
 use crate::lanes::{WARP, lanes_of};
 use crate::timing::lines::{LOCAL_LINES, constant_part};
 use oriole_device::{Access as AccessKind, Space};
+use oriole_isa::Inst;
 use oriole_isa::chip::{LINE, SECTOR};
 
 /// Banks of shared memory, each four bytes wide.
@@ -48,6 +49,8 @@ pub(crate) struct Request {
     pub(crate) lines: u32,
     /// It goes to shared memory of another block of the cluster.
     pub(crate) is_remote: bool,
+    /// Of a copy in bulk: the ranks of the blocks in whose shared memory it writes.
+    pub(crate) targets: u16,
 }
 
 /// Whose accesses they are.
@@ -104,6 +107,42 @@ pub(crate) fn of(log: &AccessLog, by: Owner, lines: &mut Vec<u64>) -> Request {
     }
     request.lines = (lines.len() - from) as u32;
     request
+}
+
+/// The request of a copy in bulk; adds its lines to `lines`. The description of a tensor, which the unit reads first and
+/// keeps, does not count.
+pub(crate) fn of_copy(inst: &Inst, log: &AccessLog, by: Owner, lines: &mut Vec<u64>) -> Request {
+    let mut request = Request::default();
+    let from = lines.len();
+    for access in log.accesses().iter().skip(usize::from(inst.opcode.tensor_copy().is_some())) {
+        match access.space {
+            Space::Global => {
+                request.transfer = transfer(access.kind);
+                coalesce(access, lines, from);
+            }
+            Space::Shared => {
+                let (rank, bytes) = (in_cluster(access.addresses[first_of(access)], by.rank).0, access.bytes);
+                request.is_remote |= rank != by.rank;
+                if access.kind != AccessKind::Read {
+                    request.targets |= 1 << (rank & 15);
+                }
+                request.wavefronts =
+                    request.wavefronts.max(bytes.div_ceil(WAVEFRONT_BYTES).min(u16::MAX.into()) as u16);
+            }
+            Space::Local | Space::Constant => {}
+        }
+    }
+    // A multicast reports the box once, and what it tells each mbarrier.
+    for event in log.phase_events().iter().filter(|event| event.kind == PhaseKind::Copy) {
+        request.targets |= 1 << (in_cluster(event.address, by.rank).0 & 15);
+    }
+    request.lines = (lines.len() - from) as u32;
+    request
+}
+
+/// The lane of an access that one makes.
+fn first_of(access: &Access) -> usize {
+    access.lanes.trailing_zeros() as usize % WARP
 }
 
 fn transfer(kind: AccessKind) -> Transfer {
@@ -232,6 +271,8 @@ fn bank_cycles(access: &Access, lanes: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::space::Place;
+    use oriole_isa::Arch;
 
     fn access(space: Space, kind: AccessKind, bytes: u32, address: impl Fn(u64) -> u64) -> Access {
         Access { space, kind, bytes, lanes: u32::MAX, addresses: std::array::from_fn(|lane| address(lane as u64)) }
@@ -290,5 +331,24 @@ mod tests {
         assert_eq!((lines.len(), sectors(lines[0])), (1, 15));
         interleave(&access(Space::Local, AccessKind::Write, 8, |_| 128), 3, &mut lines, 1);
         assert_eq!(lines.len(), 3);
+    }
+
+    /// A multicast of four rows of 128 bytes to both blocks: the map, here a parameter, is no traffic, and both count as targets though the
+    /// box is reported once.
+    #[test]
+    fn tensor_copies_are_their_rows() {
+        let inst = oriole_isa::parse("UTMALDG.2D.MULTICAST [UR36], [UR30], UR25", Arch::Sm90, &|_| None).expect("SASS");
+        let mut log = AccessLog::default();
+        let mut report = |space, kind, bytes, address| log.push(space, kind, bytes, 1, [address; WARP]);
+        report(Space::Constant, AccessKind::Read, 128, 0x210);
+        (0..4).for_each(|row| report(Space::Global, AccessKind::Read, 128, 0x10_0000 + 8192 * row));
+        report(Space::Shared, AccessKind::Write, 512, 0x400);
+        for rank in 0..2 {
+            log.push_phase(Place::Cluster { rank, address: 0x40 }, false, PhaseKind::Copy);
+        }
+        let mut lines = Vec::new();
+        let request = of_copy(&inst, &log, Owner { warp: 0, rank: 1 }, &mut lines);
+        assert_eq!((request.transfer, request.lines, request.constants, request.targets), (Transfer::Load, 4, 0, 3));
+        assert_eq!(line_number(lines[1]), (0x10_0000 + 8192) / LINE);
     }
 }

@@ -5,10 +5,12 @@ use crate::timing::barrier::BlockBarriers;
 use crate::timing::code::{Code, ConstantUse, Cost, Effect};
 use crate::timing::front_end::FrontEnd;
 use crate::timing::lines::{code_line, constant_line};
-use crate::timing::lsu::{Lsu, Waiter};
-use crate::timing::phase::Phases;
+use crate::timing::lsu::{Lsu, Slab, Waiter};
+use crate::timing::phase::{PhaseName, PhaseStep, Phases};
+use crate::timing::quarter::Quarter;
 use crate::timing::request::{Transfer, line_number, sectors};
 use crate::timing::stats::{SmCounts, StallReason};
+use crate::timing::tensor_unit::TensorUnit;
 use crate::timing::trace::{BlockTrace, CLUSTER};
 use crate::timing::warp::{ConstantOperand, Replay};
 use oriole_isa::chip::{Chip, Unit};
@@ -16,96 +18,42 @@ use smallvec::SmallVec;
 
 /// Quarters of a multiprocessor, each with a scheduler.
 const QUARTERS: usize = 4;
-/// Cycles in which a fixed-latency instruction reads its registers (Huerta et al.).
-const READ_WINDOW: u64 = 3;
 /// Cycles in which a quarter issues nothing because a constant operand is missing, before it turns to other warps
 /// (Huerta et al.).
 const CONSTANT_PATIENCE: u64 = 4;
 
-/// A quarter: a scheduler, its warps, its units, its register banks.
-struct Quarter {
-    /// Slots of its warps, the oldest first, and when each may issue; `u64::MAX`: not known.
-    slots: Vec<u32>,
-    ready: Vec<u64>,
-    /// The warp that issued last.
-    last: u32,
-    /// When each unit is free.
-    units: [u64; Unit::COUNT],
-    /// No instruction can issue before, because of the register banks.
-    bubble: u64,
-    /// When each register bank is free.
-    banks: [u64; 2],
-    /// The register file cache: warp and register, by bank and operand.
-    kept: [[Option<(u32, u8)>; 3]; 2],
-    /// The next cycle in which there may be something to do.
-    wake: u64,
+/// Which block of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// Number of its cluster.
+    pub(crate) cluster: usize,
+    /// Its rank there.
+    pub(crate) rank: u8,
 }
 
-impl Quarter {
-    fn new() -> Self {
-        Quarter {
-            slots: Vec::new(),
-            ready: Vec::new(),
-            last: u32::MAX,
-            units: [0; Unit::COUNT],
-            bubble: 0,
-            banks: [0; 2],
-            kept: [[None; 3]; 2],
-            wake: u64::MAX,
-        }
-    }
+/// Something that comes to a phase of an mbarrier: an arrival, or the last byte of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signal {
+    /// The block that has the mbarrier.
+    pub(crate) to: Member,
+    /// Number of the phase.
+    phase: u32,
+    time: u64,
+}
 
-    fn set_ready(&mut self, slot: u32, ready: u64) {
-        if let Some(at) = self.slots.iter().position(|&known| known == slot) {
-            self.ready[at] = ready;
-            self.wake = self.wake.min(ready);
-        }
-    }
-
-    /// The unit for an instruction, and when it is free.
-    fn unit(&self, unit: Unit) -> (Unit, u64) {
-        match unit {
-            Unit::Fma => {
-                let (heavy, light) = (self.units[Unit::FmaHeavy as usize], self.units[Unit::FmaLite as usize]);
-                // The light one first: the heavy one does more kinds of work.
-                if light <= heavy { (Unit::FmaLite, light) } else { (Unit::FmaHeavy, heavy) }
-            }
-            unit => (unit, self.units[unit as usize]),
-        }
-    }
-
-    /// Reads the registers of an instruction that issues at `now`: cycles that it holds up those behind it.
-    fn read_registers(&mut self, slot: u32, now: u64, cost: &Cost) -> u64 {
-        let mut wanted = [0u64; 2];
-        for (operand, read) in cost.reads.iter().enumerate() {
-            let Some(read) = read else { continue };
-            for register in read.register..=read.register.saturating_add(read.width - 1) {
-                let bank = usize::from(register & 1);
-                let kept = &mut self.kept[bank][operand];
-                if *kept != Some((slot, register)) {
-                    wanted[bank] += 1;
-                }
-                *kept = read.reuse.then_some((slot, register));
-            }
-        }
-        let mut latest = now;
-        for (bank, wanted) in self.banks.iter_mut().zip(wanted).filter(|(_, wanted)| *wanted > 0) {
-            // Wide operands take their time without a bubble: the units take them over several cycles.
-            *bank = (*bank).max(now) + wanted.min(READ_WINDOW);
-            latest = latest.max(*bank);
-        }
-        latest.saturating_sub(now + READ_WINDOW)
-    }
+/// The phases that count the bytes of a copy, and the cluster.
+struct Delivery {
+    cluster: usize,
+    phases: SmallVec<[PhaseName; 2]>,
 }
 
 /// A block that is on the multiprocessor.
 struct Resident {
-    /// Number of its cluster.
-    cluster: usize,
-    /// Tells blocks apart that come to the same place one after the other.
-    number: u32,
+    member: Member,
     barriers: BlockBarriers,
     phases: Phases,
+    /// Registers that its warps have given back, for a thread, and when the last were.
+    pool: (u32, u64),
     slots: Vec<u32>,
     left: u32,
 }
@@ -123,6 +71,7 @@ struct ConstantLoad {
 pub(crate) struct Sm<'c> {
     chip: &'c Chip,
     code: &'c Code,
+    registers: u32,
     quarters: [Quarter; QUARTERS],
     warps: Vec<Option<Replay>>,
     blocks: Vec<Option<Resident>>,
@@ -135,6 +84,11 @@ pub(crate) struct Sm<'c> {
     constant_loads: Vec<ConstantLoad>,
     /// The memory pipeline.
     pub(crate) lsu: Lsu,
+    /// The products and copies of tensor memory.
+    tensor: TensorUnit,
+    deliveries: Slab<Delivery>,
+    /// What has come to mbarriers of other blocks in this step.
+    pub(crate) signals: Vec<Signal>,
     /// Arrivals at barriers of clusters in this step: number of the cluster and cycle.
     pub(crate) arrivals: Vec<(usize, u64)>,
     /// What was counted.
@@ -142,12 +96,13 @@ pub(crate) struct Sm<'c> {
 }
 
 impl<'c> Sm<'c> {
-    /// An empty multiprocessor with so many bytes of first-level cache.
-    pub(crate) fn new(chip: &'c Chip, code: &'c Code, cache_bytes: u32) -> Self {
+    /// An empty multiprocessor with so many bytes of first-level cache, for threads with so many registers.
+    pub(crate) fn new(chip: &'c Chip, code: &'c Code, cache_bytes: u32, registers: u32) -> Self {
         let counts = SmCounts { instructions: vec![Default::default(); code.len()], ..SmCounts::default() };
         Sm {
             chip,
             code,
+            registers,
             quarters: std::array::from_fn(|_| Quarter::new()),
             warps: Vec::new(),
             blocks: Vec::new(),
@@ -158,6 +113,9 @@ impl<'c> Sm<'c> {
             front_end: FrontEnd::new(chip, code.last_line()),
             constant_loads: Vec::new(),
             lsu: Lsu::new(chip, cache_bytes),
+            tensor: TensorUnit::new(&chip.tensor_memory),
+            deliveries: Slab::new(),
+            signals: Vec::new(),
             arrivals: Vec::new(),
             counts,
         }
@@ -168,17 +126,16 @@ impl<'c> Sm<'c> {
         self.blocks.iter().flatten().count()
     }
 
-    /// Starts a block of that cluster in cycle `start`.
-    pub(crate) fn start(&mut self, trace: BlockTrace, cluster: usize, start: u64) {
+    /// Starts a block, whose mbarriers have these phases, in cycle `start`.
+    pub(crate) fn start(&mut self, trace: BlockTrace, phases: Phases, member: Member, start: u64) {
         self.count_residence(start);
         let block = self.blocks.iter().position(Option::is_none).unwrap_or(self.blocks.len());
-        let (barriers, phases) = (BlockBarriers::of(&trace), Phases::of(trace.iter().flat_map(|warp| &warp.phases)));
-        let number = self.epochs;
+        let barriers = BlockBarriers::of(&trace);
         let mut slots = Vec::with_capacity(trace.len());
         for warp in trace.into_iter().filter(|warp| !warp.runs.is_empty()) {
             self.epochs += 1;
             let quarter = (0..QUARTERS).min_by_key(|&q| self.quarters[q].slots.len()).unwrap_or(0);
-            let replay = Replay::new(warp, block, self.epochs, quarter, start);
+            let replay = Replay::new(warp, (block, self.registers), self.epochs, quarter, start);
             let slot = self.warps.iter().position(Option::is_none).unwrap_or(self.warps.len());
             match self.warps.get_mut(slot) {
                 Some(free) => *free = Some(replay),
@@ -189,7 +146,8 @@ impl<'c> Sm<'c> {
             slots.push(slot as u32);
         }
         self.resident += slots.len() as u64;
-        let resident = Resident { cluster, number, barriers, phases, left: slots.len() as u32, slots: slots.clone() };
+        let left = slots.len() as u32;
+        let resident = Resident { member, barriers, phases, pool: (0, 0), left, slots: slots.clone() };
         // A block without warps has nothing to do.
         let resident = Some(resident).filter(|resident| resident.left > 0);
         match self.blocks.get_mut(block) {
@@ -226,21 +184,25 @@ impl<'c> Sm<'c> {
     /// Sectors have come.
     pub(crate) fn filled(&mut self, fill: u32, time: u64) {
         let (warps, mut woken) = (&mut self.warps, SmallVec::<[u32; 4]>::new());
-        let mut copied = SmallVec::<[((u32, u32), u64); 2]>::new();
+        let mut copied = SmallVec::<[(u32, u64); 2]>::new();
+        let mut arrived = SmallVec::<[(usize, (PhaseName, u64)); 2]>::new();
         self.lsu.filled(fill, time, |waiter, done| {
-            copied.extend(waiter.phase.map(|phase| (phase, done)));
+            copied.extend(waiter.delivery.map(|delivery| (delivery, done)));
             let warp = warps.get_mut(waiter.slot as usize).and_then(Option::as_mut);
             let Some(warp) = warp.filter(|warp| warp.epoch == waiter.epoch) else { return };
             if let Some(scoreboard) = waiter.scoreboard {
                 warp.scoreboards[usize::from(scoreboard)].complete(done);
             }
-            if let Some(group) = waiter.copy {
-                warp.complete_copy(group, done);
+            if let Some(copy) = waiter.copy {
+                arrived.extend(warp.complete_copy(copy, done).into_iter().map(|arrival| (warp.block, arrival)));
             }
             woken.push(waiter.slot);
         });
-        for (phase, time) in copied {
-            self.copied(phase, time);
+        for (delivery, time) in copied {
+            self.deliver(delivery, time);
+        }
+        for (block, (phase, time)) in arrived {
+            self.arrive(block, phase, time);
         }
         for slot in woken {
             if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.is_blocked) {
@@ -283,13 +245,39 @@ impl<'c> Sm<'c> {
         }
     }
 
-    /// Bytes have come that the phase of an mbarrier, of the block with that number, counts.
-    fn copied(&mut self, (number, phase): (u32, u32), time: u64) {
-        let is_it = |resident: &Option<Resident>| resident.as_ref().is_some_and(|block| block.number == number);
-        let Some(block) = self.blocks.iter().position(is_it) else { return };
-        if self.blocks[block].as_mut().is_some_and(|block| block.phases.come(phase, time)) {
+    /// The last bytes of a copy have come: tells the mbarriers that count them.
+    fn deliver(&mut self, delivery: u32, time: u64) {
+        let Some(Delivery { cluster, phases }) = self.deliveries.remove(delivery) else { return };
+        for phase in phases {
+            self.send(Signal { to: Member { cluster, rank: phase.home }, phase: phase.number, time });
+        }
+    }
+
+    /// A warp of that block arrives at an mbarrier at `time`.
+    fn arrive(&mut self, block: usize, phase: PhaseName, time: u64) {
+        let Some(Some(resident)) = self.blocks.get(block) else { return };
+        let Member { cluster, rank } = resident.member;
+        let latencies = &self.chip.latencies;
+        let way = if phase.home == rank { latencies.arrival } else { latencies.cluster };
+        let to = Member { cluster, rank: phase.home };
+        self.send(Signal { to, phase: phase.number, time: time + u64::from(way) });
+    }
+
+    /// Tells the block of an mbarrier, at once if it is here.
+    fn send(&mut self, signal: Signal) {
+        if !self.signalled(&signal) {
+            self.signals.push(signal);
+        }
+    }
+
+    /// Something comes to an mbarrier; whether its block is here.
+    pub(crate) fn signalled(&mut self, signal: &Signal) -> bool {
+        let is_it = |resident: &Option<Resident>| resident.as_ref().is_some_and(|block| block.member == signal.to);
+        let Some(block) = self.blocks.iter().position(is_it) else { return false };
+        if self.blocks[block].as_mut().is_some_and(|block| block.phases.come(signal.phase, signal.time)) {
             self.release(block);
         }
+        true
     }
 
     /// Gets the line of a warp's next instruction, where that is another than the one before.
@@ -308,7 +296,7 @@ impl<'c> Sm<'c> {
         else {
             return;
         };
-        let ready = warp.readiness(cost, &block.barriers, &block.phases);
+        let ready = warp.readiness(cost, &block.barriers, &block.phases, block.pool);
         self.quarters[warp.quarter].set_ready(slot, ready.unwrap_or(u64::MAX));
     }
 
@@ -346,7 +334,7 @@ impl<'c> Sm<'c> {
             // The product waits its turn behind the issue.
             free = now;
         }
-        if cost.effect == Effect::Memory && unit == Unit::Memory {
+        if matches!(cost.effect, Effect::Memory | Effect::ArriveBehindCopies) && unit == Unit::Memory {
             free = self.lsu.room(q);
             reason = match warp.peek_request().transfer {
                 Transfer::None => StallReason::MioThrottle,
@@ -358,6 +346,17 @@ impl<'c> Sm<'c> {
         if free > now {
             warp.hold(now, free, reason);
             quarter.ready[at] = free;
+            return false;
+        }
+        if let Effect::TakeRegisters(count) = cost.effect
+            && self.blocks.get(warp.block).and_then(Option::as_ref).is_some_and(|block| {
+                let is_short = warp.wants(count) > block.pool.0;
+                warp.is_blocked = is_short;
+                is_short
+            })
+        {
+            // Another warp was faster.
+            quarter.ready[at] = u64::MAX;
             return false;
         }
         if let Some(ConstantUse::Operand { part }) = cost.constant
@@ -408,28 +407,44 @@ impl<'c> Sm<'c> {
         let Some(warp) = &mut self.warps[slot as usize] else { return };
         let Some(Some((_, cost))) = warp.place().map(|place| code.at(place)) else { return };
         let block = warp.block;
-        let (mut released, mut copied) = (false, None);
+        let mut released = false;
+        let (mut arrived, mut copied) = (SmallVec::<[(PhaseName, u64); 2]>::new(), SmallVec::<[PhaseName; 2]>::new());
         if let Some(Some(resident)) = self.blocks.get_mut(block) {
-            for step in warp.phase_steps() {
+            let cluster = resident.member.cluster;
+            let begin = if cost.effect == Effect::TensorArrival { self.tensor.drained(now) } else { now };
+            let steps: SmallVec<[PhaseStep; 4]> = warp.phase_steps().into();
+            for step in steps {
                 match step.kind {
-                    PhaseKind::Arrive => {
-                        released |= resident.phases.come(step.phase, now + u64::from(self.chip.latencies.shared));
+                    PhaseKind::Arrive if cost.effect == Effect::ArriveBehindCopies => {
+                        arrived.extend(warp.copies.arrive(step.phase, now));
                     }
-                    PhaseKind::Copy => copied = Some((resident.number, step.phase)),
-                    PhaseKind::Start | PhaseKind::Over => {}
+                    PhaseKind::Arrive => arrived.push((step.phase, begin)),
+                    PhaseKind::Copy => copied.push(step.phase),
+                    PhaseKind::Start | PhaseKind::Over | PhaseKind::Open => {}
                 }
             }
+            released |= warp.change_registers(cost.effect, &mut resident.pool, now);
             let release = now + u64::from(self.chip.latencies.barrier);
             let arrive = |barrier| match barrier {
-                CLUSTER => self.arrivals.push((resident.cluster, now)),
+                CLUSTER => self.arrivals.push((cluster, now)),
                 barrier => released |= resident.barriers.arrive(barrier, release),
             };
             let stalls = &mut self.counts.instructions[index].stalls;
             warp.issue(now, cost, self.chip.latencies.branch, stalls, arrive);
         }
+        let member = self.blocks.get(block).and_then(Option::as_ref).map(|resident| resident.member);
+        let phases = Some(copied).filter(|phases| !phases.is_empty());
+        let delivery = phases.zip(member).map(|(phases, Member { cluster, .. })| Delivery { cluster, phases });
+        let delivery = delivery.map(|delivery| self.deliveries.insert(delivery));
         match cost.effect {
-            Effect::Memory => self.issue_memory(q, slot, index, cost, copied),
-            _ => self.issue_other(slot, cost, start),
+            Effect::Memory | Effect::ArriveBehindCopies => self.issue_memory(q, slot, index, cost, delivery),
+            Effect::Copy => self.issue_copy(slot, index, cost, member, delivery),
+            _ => {
+                self.issue_other(q, slot, cost, start);
+                if let Some(delivery) = delivery {
+                    self.deliver(delivery, now + u64::from(self.chip.latencies.arrival));
+                }
+            }
         }
         if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.place().is_none()) {
             self.finish(q, at, slot, block);
@@ -440,16 +455,41 @@ impl<'c> Sm<'c> {
         if released {
             self.release(block);
         }
+        for (phase, time) in arrived {
+            self.arrive(block, phase, time);
+        }
     }
 
-    /// The way of an instruction through the memory pipeline; `copied`: the phase of an mbarrier, of the block with
-    /// that number, that counts its bytes.
-    fn issue_memory(&mut self, q: usize, slot: u32, index: usize, cost: &Cost, copied: Option<(u32, u32)>) {
+    /// A copy in bulk, of a block, and the delivery that tells mbarriers of it.
+    fn issue_copy(&mut self, slot: u32, index: usize, cost: &Cost, member: Option<Member>, delivery: Option<u32>) {
         let Some(warp) = &mut self.warps[slot as usize] else { return };
         let (request, lines) = if cost.has_request { warp.next_request() } else { Default::default() };
-        let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0 && copied.is_none();
-        let copy = is_copy.then(|| warp.copies.current());
-        let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy, phase: copied };
+        let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: None, copy: None, delivery };
+        let others = member.and_then(|Member { cluster, rank }| {
+            let others = request.targets & !(1 << rank);
+            (others != 0).then_some((cluster as u32, others))
+        });
+        let lines = warp.lines(lines);
+        let counts = &mut self.counts.instructions[index];
+        counts.requests += u64::from(!lines.is_empty());
+        counts.sectors += lines.iter().map(|&line| u64::from(sectors(line).count_ones())).sum::<u64>();
+        let passed = self.lsu.copy(self.now, request, lines, waiter, others);
+        if delivery.is_none() {
+            warp.copies.add(passed.done);
+        }
+        warp.set_scoreboards(cost, Some(passed.read), passed.read, false);
+        if let (Some(delivery), Some(done)) = (delivery, passed.done) {
+            self.deliver(delivery, done);
+        }
+    }
+
+    /// The way of an instruction through the memory pipeline; `delivery` tells mbarriers of its bytes.
+    fn issue_memory(&mut self, q: usize, slot: u32, index: usize, cost: &Cost, delivery: Option<u32>) {
+        let Some(warp) = &mut self.warps[slot as usize] else { return };
+        let (request, lines) = if cost.has_request { warp.next_request() } else { Default::default() };
+        let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0 && delivery.is_none();
+        let copy = is_copy.then(|| warp.copies.next());
+        let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy, delivery };
         let all = warp.lines(lines);
         let (lines, constants) = if request.constants > 0 { (&[][..], all) } else { (all, &[][..]) };
         let counts = &mut self.counts.instructions[index];
@@ -464,8 +504,8 @@ impl<'c> Sm<'c> {
         }
         let is_long = request.transfer != Transfer::None || cost.unit == Unit::Texture;
         warp.set_scoreboards(cost, passed.done, passed.read, is_long);
-        if let (Some(phase), Some(done)) = (copied, passed.done) {
-            self.copied(phase, done);
+        if let (Some(delivery), Some(done)) = (delivery, passed.done) {
+            self.deliver(delivery, done);
         }
         self.read_constants(slot, cost.write_scoreboard, &constants);
     }
@@ -485,21 +525,30 @@ impl<'c> Sm<'c> {
     }
 
     /// What an instruction that is not of the memory pipeline leaves to be waited for.
-    fn issue_other(&mut self, slot: u32, cost: &Cost, start: u64) {
+    fn issue_other(&mut self, q: usize, slot: u32, cost: &Cost, start: u64) {
         let now = self.now;
         let Some(warp) = &mut self.warps[slot as usize] else { return };
         if cost.has_request {
             warp.next_request();
         }
         match cost.effect {
-            Effect::EndCopies => return warp.end_copies(cost.write_scoreboard, now),
+            Effect::EndCopies => return warp.end_copies(cost.write_scoreboard.or(cost.read_scoreboard), now),
             Effect::Product { commits } => warp.add_product(start + u64::from(cost.cycles), commits),
-            Effect::Sleep(nanoseconds) => {
-                warp.sleep(now, u64::from(nanoseconds) * u64::from(self.chip.clock_mhz) / 1000);
+            Effect::Sleep { nanoseconds, at_mbarrier } => {
+                warp.sleep(now, u64::from(nanoseconds) * u64::from(self.chip.clock_mhz) / 1000, at_mbarrier);
             }
-            Effect::Memory | Effect::None | Effect::WaitCount { .. } | Effect::WaitProducts(_) => {}
+            Effect::TensorProduct(product) => {
+                let shape = warp.next_shape();
+                self.tensor.begin(now, self.chip.tensor_product_cycles(product, shape));
+            }
+            Effect::TensorCopy(cycles) => self.tensor.begin(now, cycles),
+            _ => {}
         }
-        let (done, read) = (start + u64::from(cost.latency), now + u64::from(cost.read_latency));
+        let mut done = start + u64::from(cost.latency);
+        if let Effect::TensorAccess { registers, stores } = cost.effect {
+            done = self.tensor.access(q, now, registers, stores);
+        }
+        let read = now + u64::from(cost.read_latency);
         warp.set_scoreboards(cost, Some(done), read, false);
         if let Some(ConstantUse::Load { part }) = cost.constant {
             self.read_constants(slot, cost.write_scoreboard, &[part]);
@@ -510,7 +559,7 @@ impl<'c> Sm<'c> {
     pub(crate) fn release_cluster(&mut self, cluster: usize, release: u64) {
         for block in 0..self.blocks.len() {
             if let Some(Some(resident)) = self.blocks.get_mut(block)
-                && resident.cluster == cluster
+                && resident.member.cluster == cluster
             {
                 resident.barriers.release_cluster(release);
                 self.release(block);
@@ -523,7 +572,7 @@ impl<'c> Sm<'c> {
         let Some(Some(resident)) = self.blocks.get(block) else { return };
         for slot in resident.slots.clone() {
             let warp = self.warps[slot as usize].as_ref();
-            if warp.is_some_and(|warp| warp.is_blocked && warp.block == block) {
+            if warp.is_some_and(|warp| warp.looks_again() && warp.block == block) {
                 self.prepare(slot);
             }
         }
@@ -534,7 +583,11 @@ impl<'c> Sm<'c> {
         let end = self.now + 1;
         self.count_residence(end);
         self.resident -= 1;
-        self.warps[slot as usize] = None;
+        // Arrivals that wait for its copies come now.
+        let left = self.warps[slot as usize].take().map(|mut warp| warp.copies.left().collect::<Vec<_>>());
+        for phase in left.into_iter().flatten() {
+            self.arrive(block, phase, end);
+        }
         self.quarters[q].slots.remove(at);
         self.quarters[q].ready.remove(at);
         if let Some(Some(resident)) = self.blocks.get_mut(block) {

@@ -3,7 +3,9 @@
 //! Most compare two lengths of one code, so that what is around it falls away. Instructions and constants are at hand
 //! in all but those of [`front_end`].
 
+mod blackwell;
 mod front_end;
+mod hopper;
 
 use super::launch::replay;
 use super::lines::Held;
@@ -24,6 +26,8 @@ use std::sync::Arc;
 const CODE: u64 = 0x4_0000_0000;
 /// Bytes of the buffer that kernels get as their parameter.
 const BUFFER: u64 = 8 << 20;
+/// Bytes of shared memory of a block, as far as the functional simulation is asked.
+const SHARED: u64 = 128 << 10;
 
 /// A line of SASS, with the control word behind `&`: `S` stall count, `W` and `R` scoreboards, `B` the scoreboards
 /// to wait for. Without: stall count 1.
@@ -98,7 +102,7 @@ impl Bench {
             launch,
             pc: CODE,
             registers: self.registers,
-            shared_size: 8192,
+            shared_size: SHARED,
             has_tensor_book: false,
             is_cluster: self.cluster > 1,
             grid_workspace: 0,
@@ -302,7 +306,7 @@ fn the_blocks_of_a_cluster_wait_at_its_barrier() {
     // Three warps wait 200 instructions of 4 cycles, less the jump over them, and all for the signal, but for the stall
     // counts of the two instructions.
     let latencies = &bench.chip.latencies;
-    let (signal, jump) = (u64::from(latencies.cluster), u64::from(latencies.branch));
+    let (signal, jump) = (u64::from(latencies.cluster_barrier), u64::from(latencies.branch));
     assert_eq!(waited(&long), 3 * (800 - jump) + 4 * (signal - 10));
     assert_eq!(long, Bench { workers: 3, ..bench }.time(&text(200)));
 }
@@ -416,8 +420,8 @@ fn waiting_for_a_copy_in_bulk_takes_as_long_as_its_bytes() {
         stalled(&report, StallReason::Barrier)
     };
     let (small, large) = (waited(2), waited(0x1f0));
-    let dram = u64::from(bench.chip.dram.latency);
-    assert!((dram - 50..dram + 100).contains(&small), "{small} for one sector");
+    let latency = u64::from(bench.chip.dram.latency + bench.chip.bulk_copies.latency);
+    assert!((latency - 50..latency + 100).contains(&small), "{small} for one sector");
     // 7904 bytes more, 64 a cycle.
     let more = (0x1f0 - 2) * 16 / 64;
     assert!((more - 20..more + 120).contains(&(large - small)), "{large} after {small}");

@@ -4,13 +4,13 @@
 //! A warp's instructions are kept as straight runs of code, so that a loop iteration takes eight bytes; addresses
 //! are kept as cache lines with their sectors, coalesced.
 
-use crate::access::AccessLog;
+use crate::access::{AccessLog, PhaseKind};
 use crate::barrier::BARRIERS;
 use crate::instruction::INSTRUCTION;
 use crate::lanes::Mask;
 use crate::timing::phase::{PhaseNumbers, PhaseStep};
 use crate::timing::request::{self, Owner, Request};
-use oriole_isa::{Effects, Inst, Pipe};
+use oriole_isa::{Effects, Inst, Opcode, Pipe};
 use smallvec::SmallVec;
 
 /// Consecutive instructions.
@@ -38,13 +38,15 @@ pub(crate) struct Event {
     pub(crate) kind: EventKind,
 }
 
-/// Arrival at a barrier, or the end of waiting there.
+/// Arrival at a barrier, or the end of waiting there, or a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
     /// The instruction arrives.
     Arrive,
     /// The instruction comes after the barrier.
     Wait,
+    /// No barrier: the instruction sleeps.
+    Sleep,
 }
 
 /// What one warp did.
@@ -60,6 +62,8 @@ pub(crate) struct WarpTrace {
     pub(crate) lines: Vec<u64>,
     /// What happens to phases of mbarriers, in order.
     pub(crate) phases: Vec<PhaseStep>,
+    /// The descriptions of the shapes of products in tensor memory, in order.
+    pub(crate) shapes: Vec<u32>,
 }
 
 /// What the warps of one block did.
@@ -71,6 +75,11 @@ pub(crate) fn has_request(inst: &Inst) -> bool {
     info.pipe == Pipe::Memory
         || info.effects.contains(Effects::READS_MEMORY)
         || info.effects.contains(Effects::WRITES_MEMORY)
+}
+
+/// Whether `inst` is work of the unit that copies in bulk (TMA).
+pub(crate) fn is_copy(inst: &Inst) -> bool {
+    inst.opcode.tensor_copy().is_some() || matches!(inst.opcode, Opcode::UBLKCP | Opcode::UBLKRED | Opcode::UBLKPF)
 }
 
 /// A barrier at which threads of a warp wait.
@@ -122,11 +131,18 @@ impl Recorder {
         let at = self.executed;
         self.executed += 1;
         for event in log.phase_events() {
-            let step = numbers.of(event).map(|phase| PhaseStep { at, phase, kind: event.kind });
+            // Threads wait at mbarriers of their own block only.
+            let rank = self.owner.rank;
+            let is_looked_at = matches!(event.kind, PhaseKind::Over | PhaseKind::Open);
+            let phase = numbers.of(event, rank).filter(|phase| !is_looked_at || usize::from(phase.home) == rank);
+            let step = phase.map(|phase| PhaseStep { at, phase, kind: event.kind });
             self.trace.phases.extend(step);
         }
         if has_request(inst) {
-            let request = request::of(log, self.owner, &mut self.trace.lines);
+            let request = match is_copy(inst) {
+                true => request::of_copy(inst, log, self.owner, &mut self.trace.lines),
+                false => request::of(log, self.owner, &mut self.trace.lines),
+            };
             self.trace.requests.push(request);
         }
     }
@@ -154,6 +170,17 @@ impl Recorder {
     /// The instruction just executed waits at the barrier of the cluster, complete or not.
     pub(crate) fn waits_for_cluster(&mut self) {
         self.waiting.push(Waiting { resume: self.next, barrier: CLUSTER, generation: self.owed });
+    }
+
+    /// The instruction just executed lets some thread sleep.
+    pub(crate) fn slept(&mut self) {
+        let at = self.executed - 1;
+        self.trace.events.push(Event { at, barrier: CLUSTER, generation: 0, kind: EventKind::Sleep });
+    }
+
+    /// The instruction just executed is a product in tensor memory of this shape.
+    pub(crate) fn multiplied(&mut self, shape: u32) {
+        self.trace.shapes.push(shape);
     }
 
     /// A barrier of the block is complete, or that of the cluster.

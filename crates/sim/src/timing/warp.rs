@@ -3,8 +3,8 @@
 use crate::access::PhaseKind;
 use crate::timing::barrier::BlockBarriers;
 use crate::timing::code::{Cost, Effect};
-use crate::timing::copies::Copies;
-use crate::timing::phase::{PhaseStep, Phases};
+use crate::timing::copies::{Arrivals, Copies};
+use crate::timing::phase::{PhaseName, PhaseStep, Phases};
 use crate::timing::request::Request;
 use crate::timing::stats::{StallReason, Stalls};
 use crate::timing::trace::{EventKind, WarpTrace};
@@ -105,13 +105,28 @@ pub(crate) struct Replay {
     stall: u64,
     jumped: u64,
     sleeps_until: u64,
+    /// It sleeps no longer than until this phase is over.
+    sleeps_at: Option<PhaseName>,
+    /// The phase that it found not to be over, since it found one that was.
+    open: Option<PhaseName>,
+    /// Registers of a thread.
+    registers: u32,
+    shape: usize,
+    /// The instruction just issued sleeps.
+    slept: bool,
     /// Cycles that the next instruction has waited.
     stalls: Stalls,
 }
 
 impl Replay {
-    /// A warp that may issue its first instruction at `start`.
-    pub(crate) fn new(trace: WarpTrace, block: usize, epoch: u32, quarter: usize, start: u64) -> Self {
+    /// A warp of a block, with so many registers a thread, that may issue its first instruction at `start`.
+    pub(crate) fn new(
+        trace: WarpTrace,
+        (block, registers): (usize, u32),
+        epoch: u32,
+        quarter: usize,
+        start: u64,
+    ) -> Self {
         Replay {
             trace,
             run: 0,
@@ -136,6 +151,11 @@ impl Replay {
             stall: 0,
             jumped: 0,
             sleeps_until: 0,
+            sleeps_at: None,
+            open: None,
+            registers,
+            shape: 0,
+            slept: false,
             stalls: Stalls::default(),
         }
     }
@@ -148,16 +168,22 @@ impl Replay {
 
     /// When the next instruction, which costs `cost`, may issue as far as the warp is concerned; `None`: it waits
     /// for something that has no time yet.
-    pub(crate) fn readiness(&mut self, cost: &Cost, barriers: &BlockBarriers, phases: &Phases) -> Option<u64> {
+    pub(crate) fn readiness(
+        &mut self,
+        cost: &Cost,
+        barriers: &BlockBarriers,
+        phases: &Phases,
+        pool: (u32, u64),
+    ) -> Option<u64> {
         let mut found = Readiness { ready: self.issued_at + u64::from(self.stall > 0), stalls: Stalls::default() };
         found.until(self.issued_at + self.stall, StallReason::Wait);
         found.until(found.ready + self.jumped, StallReason::Branch);
-        found.until(self.sleeps_until, StallReason::Sleeping);
+        found.until(self.wakes(phases), StallReason::Sleeping);
         let is_clear = self.await_fetch(&mut found)
             && self.await_barriers(&mut found, barriers)
             && self.await_phases(&mut found, phases)
             && self.await_scoreboards(&mut found, cost.waits)
-            && self.await_effect(&mut found, cost.effect);
+            && self.await_effect(&mut found, cost.effect, pool);
         self.is_blocked = !is_clear;
         self.stalls = found.stalls;
         is_clear.then_some(found.ready)
@@ -180,7 +206,7 @@ impl Replay {
 
     fn await_phases(&self, found: &mut Readiness, phases: &Phases) -> bool {
         for step in self.phase_steps().iter().filter(|step| step.kind == PhaseKind::Over) {
-            let Some(over) = phases.over(step.phase) else { return false };
+            let Some(over) = phases.over(step.phase.number) else { return false };
             found.until(over, StallReason::Barrier);
         }
         true
@@ -205,8 +231,12 @@ impl Replay {
         true
     }
 
-    fn await_effect(&self, found: &mut Readiness, effect: Effect) -> bool {
+    fn await_effect(&self, found: &mut Readiness, effect: Effect, pool: (u32, u64)) -> bool {
         match effect {
+            Effect::TakeRegisters(count) if self.wants(count) > 0 => {
+                found.until(pool.1, StallReason::Barrier);
+                self.wants(count) <= pool.0
+            }
             Effect::WaitCount { scoreboard, left } if self.copies.uses(scoreboard) => {
                 let Some(time) = self.copies.done_but(usize::from(left)) else { return false };
                 found.until(time, StallReason::LongScoreboard);
@@ -270,12 +300,22 @@ impl Replay {
             *sum += cycles;
         }
         while let Some(event) = self.trace.events.get(self.event).filter(|event| event.at == self.ordinal) {
-            if event.kind == EventKind::Arrive {
-                arrive(event.barrier);
+            match event.kind {
+                EventKind::Arrive => arrive(event.barrier),
+                EventKind::Sleep => self.slept = true,
+                EventKind::Wait => {}
             }
             self.event += 1;
         }
-        self.phase += self.phase_steps().len();
+        let steps = self.phase_steps();
+        let (count, last) = (steps.len(), steps.last().copied());
+        self.phase += count;
+        self.open = match last {
+            Some(PhaseStep { kind: PhaseKind::Open, phase, .. }) => Some(phase),
+            Some(PhaseStep { kind: PhaseKind::Over, .. }) => None,
+            _ => self.open,
+        };
+        self.sleeps_at = None;
         self.operand = ConstantOperand::Unknown;
         self.issued_at = now;
         self.stall = u64::from(cost.stall);
@@ -308,10 +348,10 @@ impl Replay {
         self.copies.end(scoreboard, now, |sb, time| scoreboards[usize::from(sb)].complete(time));
     }
 
-    /// A copy to shared memory of that group is done.
-    pub(crate) fn complete_copy(&mut self, group: u32, time: u64) {
+    /// The copy to shared memory of that number is done; the arrivals that waited for it last.
+    pub(crate) fn complete_copy(&mut self, number: u32, time: u64) -> Arrivals {
         let scoreboards = &mut self.scoreboards;
-        self.copies.complete(group, time, |sb, time| scoreboards[usize::from(sb)].complete(time));
+        self.copies.complete(number, time, |sb, time| scoreboards[usize::from(sb)].complete(time))
     }
 
     /// A matrix product that will be done at `time`; it ends a group or not.
@@ -322,9 +362,48 @@ impl Replay {
         }
     }
 
-    /// The warp sleeps for so many cycles.
-    pub(crate) fn sleep(&mut self, now: u64, cycles: u64) {
-        self.sleeps_until = now + cycles;
+    /// The instruction just issued lets the warp sleep for so many cycles, if any thread executed it; at an mbarrier no longer
+    /// than until the phase is over that it looked at.
+    pub(crate) fn sleep(&mut self, now: u64, cycles: u64, at_mbarrier: bool) {
+        if std::mem::take(&mut self.slept) {
+            self.sleeps_until = now + cycles;
+            self.sleeps_at = self.open.filter(|_| at_mbarrier);
+        }
+    }
+
+    /// When it wakes, as far as is known.
+    fn wakes(&self, phases: &Phases) -> u64 {
+        let over = self.sleeps_at.and_then(|phase| phases.over(phase.number));
+        over.map_or(self.sleeps_until, |over| self.sleeps_until.min(over))
+    }
+
+    /// It waits for something whose time is not known, or sleeps until something happens.
+    pub(crate) fn looks_again(&self) -> bool {
+        self.is_blocked || self.sleeps_at.is_some()
+    }
+
+    /// Registers of a thread that it has still to get to have `count`.
+    pub(crate) fn wants(&self, count: u16) -> u32 {
+        u32::from(count).saturating_sub(self.registers)
+    }
+
+    /// Gives registers to the pool of its block, or takes some, if that is what an instruction does at `now`; whether it gave some.
+    pub(crate) fn change_registers(&mut self, effect: Effect, pool: &mut (u32, u64), now: u64) -> bool {
+        let (Effect::GiveRegisters(count) | Effect::TakeRegisters(count)) = effect else { return false };
+        let count = u32::from(count);
+        let gives = count < self.registers;
+        pool.0 = (pool.0 + self.registers).saturating_sub(count);
+        if gives {
+            pool.1 = pool.1.max(now);
+        }
+        self.registers = count;
+        gives
+    }
+
+    /// The description of the shape of the product just issued.
+    pub(crate) fn next_shape(&mut self) -> u32 {
+        self.shape += 1;
+        self.trace.shapes.get(self.shape - 1).copied().unwrap_or(0)
     }
 }
 

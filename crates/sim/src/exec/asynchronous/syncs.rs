@@ -159,8 +159,9 @@ fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
             let is_over = is_over(barrier, phase).map_err(misuse(addresses[lane], lane))?;
             over |= Mask::from(is_over) << lane;
             reported |= Mask::from(barrier.was_reported()) << lane;
-            if is_over {
-                env.report_phase(Place::cluster(addresses[lane]), phase, PhaseKind::Over);
+            if is_over || env.is_last_try {
+                let kind = if is_over { PhaseKind::Over } else { PhaseKind::Open };
+                env.report_phase(Place::cluster(addresses[lane]), phase, kind);
             }
         }
         let missing = state.active & !over;

@@ -103,11 +103,10 @@ fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
         let phase = operand(&pair, state) >> 31 != 0;
         let barrier = load(env, place, lane)?;
         let is_over = is_over(barrier, phase).map_err(misuse(place, lane))?;
-        if is_over {
-            env.report_phase(Place::cluster(place), phase, PhaseKind::Over);
-        } else if !env.is_last_try {
+        if !is_over && !env.is_last_try {
             return Err(Halt::NotYet(Wait::Phase(place)));
         }
+        env.report_phase(Place::cluster(place), phase, if is_over { PhaseKind::Over } else { PhaseKind::Open });
         to.set_mask(state, if is_over { Mask::MAX } else { 0 });
         if is_reported {
             report.set_mask(state, if barrier.was_reported() { Mask::MAX } else { 0 });
