@@ -5,7 +5,7 @@ use crate::errors::{findings, launch_error, value_error};
 use crate::host::HostMemory;
 use crate::interrupt::interruptible;
 use crate::module::Module;
-use oriole::{CancelToken, Dim, LaunchError, LaunchReport, Simulator, Timing};
+use oriole::{CancelToken, Dim, InnerPointer, LaunchError, LaunchReport, Simulator, Timing};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -58,6 +58,8 @@ pub(crate) enum Argument {
     Value(PyBackedBytes),
     /// The number of a memory, and an offset into it.
     Pointer(usize, u64),
+    /// The bytes of an aggregate, and the pointers in it: place, number of the memory, offset into it.
+    Aggregate(PyBackedBytes, Vec<(usize, usize, u64)>),
 }
 
 /// Why arrays are as they were before the launch.
@@ -139,6 +141,10 @@ fn run<'a>(
         launch = match argument {
             Argument::Value(bytes) => launch.bytes(&bytes[..]),
             Argument::Pointer(memory, offset) => launch.pointer(*memory, *offset),
+            Argument::Aggregate(bytes, pointers) => {
+                let inner = |&(at, memory, offset)| InnerPointer { at, memory, offset };
+                launch.aggregate(bytes.to_vec(), pointers.iter().map(inner).collect())
+            }
         };
     }
     launch.launch(Dim(settings.grid), Dim(settings.block))

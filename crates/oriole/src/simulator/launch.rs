@@ -1,7 +1,7 @@
 //! One launch: arguments, then the run.
 
 use super::Simulator;
-use super::argument::{Argument, Scalar, Value};
+use super::argument::{Argument, Inner, Scalar, Value};
 use super::buffer::{Direction, HostBuffer, Input, Output};
 use super::fault::LaunchError;
 use super::finding::Finding;
@@ -132,6 +132,13 @@ impl<'a> KernelLaunch<'a> {
         self.with(Meaning::Integer, "an address".to_owned(), Value::Pointer { memory, offset })
     }
 
+    /// A parameter byte by byte that has addresses within: a view with its pointer and its strides, a tensor map. Whether
+    /// the memories are there, and the places inside of the bytes, is checked with everything else.
+    pub fn aggregate(self, bytes: Vec<u8>, pointers: Vec<Inner>) -> Self {
+        let name = format!("{} bytes", bytes.len());
+        self.with(Meaning::Bits, name, Value::Aggregate { bytes, pointers })
+    }
+
     /// Bytes of dynamic shared memory.
     pub fn shared_bytes(mut self, bytes: u32) -> Self {
         self.shared_bytes = bytes;
@@ -238,6 +245,18 @@ impl<'a> Placed<'a> {
     fn place(&mut self, index: usize, value: Value<'a>) -> Result<Vec<u8>, LaunchError> {
         let address = match value {
             Value::Bytes(bytes) => {
+                self.addresses.push(None);
+                return Ok(bytes);
+            }
+            Value::Aggregate { mut bytes, pointers } => {
+                for Inner { at, memory, offset } in pointers {
+                    let address = self.memories.get(memory).ok_or(LaunchError::NoMemory { index, memory })?;
+                    let end = at.saturating_add(size_of::<u64>());
+                    let given = bytes.len();
+                    let place = bytes.get_mut(at..end);
+                    let place = place.ok_or(LaunchError::ArgumentSize { index, expected: end, given })?;
+                    place.copy_from_slice(&address.wrapping_add(offset).to_le_bytes());
+                }
                 self.addresses.push(None);
                 return Ok(bytes);
             }
