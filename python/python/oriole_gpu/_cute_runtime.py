@@ -230,12 +230,11 @@ class Runtime:
         """`cuda_dialect_init_library_once`: by two functions of the host code, unless `state` has a library already."""
         if ctypes.c_uint64.from_address(state).value:
             return SUCCESS
-        library, library_pointer = ctypes.c_uint64(0), ctypes.c_uint64(0)
-        library_pointer.value = ctypes.addressof(library)
-        device, error = ctypes.c_int32(0), ctypes.c_int32(0)
-        pointers = [ctypes.c_uint64(ctypes.addressof(each)) for each in (device, error)]
-        for function, places in ((load, [library_pointer, pointers[1]]), (to_device, [library_pointer, *pointers])):
-            packed = (ctypes.c_uint64 * len(places))(*(ctypes.addressof(place) for place in places))
+        library, device, error = ctypes.c_uint64(0), ctypes.c_int32(0), ctypes.c_int32(0)
+        place = ctypes.c_uint64(ctypes.addressof(library))
+        # Each is given an array with the addresses of its arguments, and behind them that of its result.
+        for function, arguments in ((load, (place, error)), (to_device, (place, device, error))):
+            packed = (ctypes.c_uint64 * len(arguments))(*map(ctypes.addressof, arguments))
             ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(function)(ctypes.addressof(packed))
             if error.value:
                 return error.value

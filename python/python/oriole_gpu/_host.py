@@ -130,6 +130,11 @@ class Places:
         """An array of numpy that kernels may point into as long as it is there."""
         self._arrays.append(weakref.ref(array))
 
+    def hand_over_memory(self, address: int, size: int) -> None:
+        """Memory that somebody else holds, for launches before the next `look`."""
+        if size:
+            self._known.append((address, size))
+
     def pointer(self, address: int) -> Optional[Pointer]:
         """An address as an argument of a launch; `None` if nothing that is known lies there. The place behind an array's last byte
         is one of it too, if no other begins there: reading there is a fault."""

@@ -221,7 +221,7 @@ def _handing_over(driver: Driver, first: Callable[..., None]) -> Callable[..., N
     """`from_dlpack`: a tensor of the CPU says that it is one of the GPU."""
 
     def init(self: Any, tensor: Any, *arguments: Any, **named: Any) -> None:
-        first(self, tensor, *arguments, **named)
+        first(self, _moved(tensor) if named.get("enable_tvm_ffi") else tensor, *arguments, **named)
         _say_cuda(self._dlpack_data)
         if isinstance(tensor, np.ndarray):
             driver._runtime.places.hand_over(tensor)
@@ -254,13 +254,19 @@ class _OnCuda:
         return (_CUDA, 0)
 
 
-def _moved_to_cuda(value: Any) -> Any:
+def _moved(value: Any) -> Any:
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.Tensor):
+    return _OnCuda(value) if torch is not None and isinstance(value, torch.Tensor) else value
+
+
+def _moved_to_cuda(value: Any) -> Any:
+    """An argument of TVM's functions."""
+    moved = _moved(value)
+    if moved is value:
         return value
     import tvm_ffi
 
-    return tvm_ffi.from_dlpack(_OnCuda(value))
+    return tvm_ffi.from_dlpack(moved)
 
 
 def _check_version() -> None:
