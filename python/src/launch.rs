@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     threads: Option<NonZeroUsize>,
     timeout: Option<f64>,
     memory: Option<u64>,
+    /// Parameters that the cubin has no record of: offset, and value as of an aggregate.
+    hidden: Vec<(u32, PyBackedBytes, Vec<(usize, usize, u64)>)>,
 }
 
 impl Settings {
@@ -141,13 +143,18 @@ fn run<'a>(
         launch = match argument {
             Argument::Value(bytes) => launch.bytes(&bytes[..]),
             Argument::Pointer(memory, offset) => launch.pointer(*memory, *offset),
-            Argument::Aggregate(bytes, pointers) => {
-                let inner = |&(at, memory, offset)| InnerPointer { at, memory, offset };
-                launch.aggregate(bytes.to_vec(), pointers.iter().map(inner).collect())
-            }
+            Argument::Aggregate(bytes, pointers) => launch.aggregate(bytes.to_vec(), inner(pointers)),
         };
     }
+    for (offset, bytes, pointers) in &settings.hidden {
+        launch = launch.hidden(*offset, bytes.to_vec(), inner(pointers));
+    }
     launch.launch(Dim(settings.grid), Dim(settings.block))
+}
+
+/// The addresses within an aggregate: place, number of the memory, offset into it.
+fn inner(pointers: &[(usize, usize, u64)]) -> Vec<InnerPointer> {
+    pointers.iter().map(|&(at, memory, offset)| InnerPointer { at, memory, offset }).collect()
 }
 
 fn describe<'py>(py: Python<'py>, report: &LaunchReport) -> PyResult<Bound<'py, PyDict>> {

@@ -72,7 +72,9 @@ class _Kernel:
     cluster: Optional[Tuple[int, int, int]]
     #: How many of its parameters the program gives.
     given: int
-    #: What fills in the others.
+    #: Offset and size of each of the others.
+    hidden: Tuple[Tuple[int, int], ...]
+    #: What fills these in.
     filler: Optional[_Filler]
 
 
@@ -104,20 +106,21 @@ class Driver:
         parameters = _oriole.Module(made.cubin).parameters(made.name) or []
         if len(data) != made.given:
             raise ValueError(f"{made.name} takes {made.given} values, {len(data)} were given")
-        image = bytearray(max((offset + size for offset, size, _ in parameters), default=0))
+        places_of_all = [*(parameter[:2] for parameter in parameters), *made.hidden]
+        image = bytearray(max((offset + size for offset, size in places_of_all), default=0))
         for (offset, size, _), value in zip(parameters, data):
             image[offset:offset + size] = value
         if made.filler is not None:
             made.filler.fill(image)
-        arguments = []
-        for offset, size, _ in parameters:
-            part = bytes(image[offset:offset + size])
-            arguments.append(Aggregate(part, places.pointers(part)))
+        parts = [bytes(image[offset:offset + size]) for offset, size in places_of_all]
+        values = [Aggregate(part, places.pointers(part)) for part in parts]
+        arguments, unseen = values[:made.given], values[made.given:]
         settings = dict(self.settings) if made.cluster is None else {**self.settings, "cluster": made.cluster}
         cluster = made.cluster or (1, 1, 1)
         sizes = [size * blocks for size, blocks in zip((*grid, 1, 1), cluster)]
         self.report = None
-        self.report = launch(made.cubin, made.name, sizes, made.block, *arguments, **settings)
+        self.report = launch(made.cubin, made.name, sizes, made.block, *arguments,
+                             hidden=[(offset, value) for (offset, _), value in zip(made.hidden, unseen)], **settings)
         self.launches += 1
 
     def _compiled(self, kernel: Any, constraints: Sequence[Any]) -> _Kernel:
@@ -157,10 +160,34 @@ class Driver:
         if block is None:
             raise NotImplementedError(f"{name} does not say how many threads a block has")
         cluster = _sizes(head, "reqnctapercluster")
-        hidden, all_of_them = head.count(".hidden"), len(re.findall(r"\.param\b", head))
+        given = len(re.findall(r"\.param\b", head)) - head.count(".hidden")
+        ends = _oriole.Module(cubin).parameters(name) or [(0, 0, None)]
+        hidden = _hidden(head, _parameters_at(target), max(offset + size for offset, size, _ in ends))
         if hidden and not host:
             raise NotImplementedError(f"{name} has hidden parameters, and tileiras gave no host code that fills them in")
-        return _Kernel(cubin, name, block, cluster, all_of_them - hidden, _Filler(host) if hidden else None)
+        return _Kernel(cubin, name, block, cluster, given, hidden, _Filler(host) if hidden else None)
+
+
+#: Where parameters begin in a kernel's bank of constants, from that chip on.
+_PARAMETERS_AT = ((100, 0x380), (90, 0x210), (0, 0x160))
+
+
+def _parameters_at(target: str) -> int:
+    number = int(target[len("sm_"):].rstrip("af"))
+    return next(at for first, at in _PARAMETERS_AT if number >= first)
+
+
+def _hidden(head: str, start: int, end: int) -> Tuple[Tuple[int, int], ...]:
+    """Offset and size of each hidden parameter behind the others, which end at `end`: aligned by their address in the bank, where
+    parameters begin at `start`."""
+    found = []
+    for align, bits, count in re.findall(r"\.hidden\s+\.param\s+(?:\.align (\d+)\s+)?\.[busf](\d+)\s+\w+(?:\[(\d+)\])?", head):
+        size = int(bits) // 8
+        step = int(align or size)
+        end = -(-(start + end) // step) * step - start
+        found.append((end, size * int(count or 1)))
+        end += found[-1][1]
+    return tuple(found)
 
 
 def _tools(tileiras: Path, folder: Path) -> Path:
