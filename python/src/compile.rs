@@ -29,6 +29,7 @@ pub(crate) struct Settings {
     jobs: NonZeroUsize,
     verify: bool,
     relocatable: bool,
+    extended_shared: bool,
     live: bool,
     ftz: bool,
     prec_div: bool,
@@ -48,6 +49,7 @@ impl Settings {
             .jobs(self.jobs)
             .verify(self.verify)
             .relocatable(self.relocatable)
+            .extended_shared(self.extended_shared)
             .live_registers(self.live)
             .limits(self.limits()?)
             .cancel(token.clone());

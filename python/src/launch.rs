@@ -5,7 +5,7 @@ use crate::errors::{findings, launch_error, value_error};
 use crate::host::HostMemory;
 use crate::interrupt::interruptible;
 use crate::module::Module;
-use oriole::{CancelToken, Dim, LaunchError, LaunchReport, Simulator, Timing};
+use oriole::{CancelToken, Dim, InnerPointer, LaunchError, LaunchReport, Simulator, Timing};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     threads: Option<NonZeroUsize>,
     timeout: Option<f64>,
     memory: Option<u64>,
+    /// Parameters that the cubin has no record of: offset, and value as of an aggregate.
+    hidden: Vec<(u32, PyBackedBytes, Vec<(usize, usize, u64)>)>,
 }
 
 impl Settings {
@@ -58,6 +60,8 @@ pub(crate) enum Argument {
     Value(PyBackedBytes),
     /// The number of a memory, and an offset into it.
     Pointer(usize, u64),
+    /// The bytes of an aggregate, and the pointers in it: place, number of the memory, offset into it.
+    Aggregate(PyBackedBytes, Vec<(usize, usize, u64)>),
 }
 
 /// Why arrays are as they were before the launch.
@@ -139,9 +143,18 @@ fn run<'a>(
         launch = match argument {
             Argument::Value(bytes) => launch.bytes(&bytes[..]),
             Argument::Pointer(memory, offset) => launch.pointer(*memory, *offset),
+            Argument::Aggregate(bytes, pointers) => launch.aggregate(bytes.to_vec(), inner(pointers)),
         };
     }
+    for (offset, bytes, pointers) in &settings.hidden {
+        launch = launch.hidden(*offset, bytes.to_vec(), inner(pointers));
+    }
     launch.launch(Dim(settings.grid), Dim(settings.block))
+}
+
+/// The addresses within an aggregate: place, number of the memory, offset into it.
+fn inner(pointers: &[(usize, usize, u64)]) -> Vec<InnerPointer> {
+    pointers.iter().map(|&(at, memory, offset)| InnerPointer { at, memory, offset }).collect()
 }
 
 fn describe<'py>(py: Python<'py>, report: &LaunchReport) -> PyResult<Bound<'py, PyDict>> {

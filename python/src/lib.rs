@@ -4,7 +4,10 @@
 //! called by them.
 
 mod compile;
+#[cfg(target_os = "linux")]
+mod cute;
 mod errors;
+mod fatbin;
 mod host;
 mod interrupt;
 mod launch;
@@ -12,6 +15,7 @@ mod module;
 mod panics;
 #[cfg(unix)]
 mod signals;
+mod tensor_map;
 
 use pyo3::prelude::*;
 
@@ -20,12 +24,19 @@ use pyo3::prelude::*;
 mod _oriole {
     #[pymodule_export]
     use super::compile::compile;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::cute::{cute_functions, cute_handle};
+    #[pymodule_export]
+    use super::fatbin::cubins;
     #[pymodule_export]
     use super::launch::launch;
     #[pymodule_export]
     use super::module::{Module, device, disassemble};
     #[pymodule_export]
     use super::panics::panic;
+    #[pymodule_export]
+    use super::tensor_map::tensor_map;
     use pyo3::prelude::*;
 
     #[pymodule_init]

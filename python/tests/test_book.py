@@ -28,7 +28,7 @@ def run(code, folder):
 
 def test_the_page_has_its_blocks():
     """A block that no test here takes would be read and never run."""
-    taken = [code for word in ("oriole_gpu.compile", "oriole_kernel", "oriole_triton", "oriole_gpu.triton") for code, _ in blocks_with(word)]
+    taken = [code for word in ("oriole_gpu.compile", "oriole_kernel", "oriole_triton", "oriole_gpu.triton", "oriole_gpu.cute", "oriole_gpu.tile") for code, _ in blocks_with(word)]
     assert sorted(taken) == sorted(code for code, _ in BLOCKS)
 
 
@@ -62,6 +62,18 @@ def test_triton(tmp_path):
         done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         assert int(done.stdout) > 0
+
+
+@pytest.mark.parametrize(("word", "package"), [("oriole_gpu.cute", "cutlass"), ("oriole_gpu.tile", "cuda.tile")])
+def test_other_languages(word, package, tmp_path):
+    pytest.importorskip(package)
+    for code, printed in blocks_with(word):
+        # They read a kernel's source from its file.
+        path = tmp_path / "page.py"
+        path.write_text(code)
+        done = subprocess.run([sys.executable, "-W", "ignore", path], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == printed
 
 
 def test_the_fixture_of_triton(pytester):

@@ -252,3 +252,25 @@ def test_kernels_are_launched_by_subscript(tmp_path) -> None:
         kernel[4]
     with pytest.raises(ValueError, match="entry"):
         oriole_gpu.kernel(HEADER)
+
+
+def test_addresses_inside_of_an_aggregate() -> None:
+    """A structure of two pointers: the kernel copies a word from one to the other."""
+    ptx = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry copy(.param .align 8 .b8 pair[16]) {
+    .reg .b64 %a, %b; .reg .b32 %v;
+    ld.param.u64 %a, [pair]; ld.param.u64 %b, [pair+8];
+    ld.global.u32 %v, [%a]; st.global.u32 [%b], %v;
+    ret;
+}"""
+    compiled = oriole_gpu.compile(ptx, "sm_80")
+    given, got = np.array([1, 2, 3], np.uint32), np.zeros(2, np.uint32)
+    pair = oriole_gpu.Aggregate(bytes(16), {0: oriole_gpu.Pointer(given, 4), 8: oriole_gpu.Pointer(got, 4)})
+    oriole_gpu.launch(compiled, "copy", 1, 1, pair)
+    assert got.tolist() == [0, 2]
+    with pytest.raises(ValueError, match="a pointer at byte 9 of an Aggregate of 16"):
+        oriole_gpu.launch(compiled, "copy", 1, 1, oriole_gpu.Aggregate(bytes(16), {9: oriole_gpu.Pointer(given)}))
+    with pytest.raises(ValueError, match="given were 8 bytes"):
+        oriole_gpu.launch(compiled, "copy", 1, 1, oriole_gpu.Aggregate(bytes(8), {}))

@@ -8,7 +8,7 @@
 //! | byte | content |
 //! |---|---|
 //! | 0 | address of the tensor, 64 bits |
-//! | 8 | bits 0–3: 0 tiled, 1 im2col |
+//! | 8 | bits 0–3: 0 tiled, 1 im2col, 2 tiled by host code |
 //! | 8 | bits 4–6: dimensions less one; 7–10: element type; 11–12: interleave; 13–14: swizzle; 15: fill |
 //! | 8 | bit 16: the singles of element types 7 and 8 are TensorFloat-32; 17–18: promotion to lines of the second-level cache |
 //! | 12, 16, 20, 24 | low words of the strides of dimensions 1 to 4, in 16 bytes |
@@ -23,12 +23,18 @@
 //! | 72 | bytes after which the swizzle comes again: eight rows of it; 16 without one |
 //!
 //! The rest is zero.
+//!
+//! CUDA Tile's host code, which its compiler puts into the cubin and which makes maps without the driver (`tileiras` 13.5.37, section
+//! `.nv.host`), writes others: kind 2, tiled; bit 21 of byte 8 for tensors of 2^17 bytes or more; bytes 64 and 72 are zero.
 
 /// Bytes of a tensor map.
 pub const BYTES: usize = 128;
 /// The kinds of maps.
 const TILED: u32 = 0;
 const IM2COL: u32 = 1;
+const TILED_BY_HOST_CODE: u32 = 2;
+/// What a map of the last kind says of a tensor of 2^17 bytes or more.
+const IS_LARGE: u32 = 1 << 21;
 /// Rows of a swizzle's span until it comes again, and what stands in their place without a swizzle: the unit of 16 bytes.
 const SWIZZLED_ROWS: u32 = 8;
 const UNSWIZZLED: u32 = 16;
@@ -382,7 +388,9 @@ impl TensorMap {
         if head >> 11 & 3 != 0 {
             return error("a tensor map of an interleaved tensor");
         }
-        if head >> 19 & 15 != 0 {
+        let kind = head & 15;
+        let beyond = if kind == TILED_BY_HOST_CODE { head & !IS_LARGE } else { head };
+        if beyond >> 19 & 15 != 0 {
             return error("a tensor map with a swizzle of sm_100");
         }
         let used = |i: usize, value: u64, unused: u64| if i < rank { value } else { unused };
@@ -394,11 +402,11 @@ impl TensorMap {
             true => (word(14) >> half << (32 - bits * (i + 1))) as i32 >> (32 - bits),
             false => 0,
         };
-        if word(18) == 0 {
+        if word(18) == 0 && kind != TILED_BY_HOST_CODE {
             return error("no tensor map: the bytes after which its swizzle comes again are 0");
         }
-        let shape = match head & 15 {
-            TILED => Shape::Tile(std::array::from_fn(|i| match i {
+        let shape = match kind {
+            TILED | TILED_BY_HOST_CODE => Shape::Tile(std::array::from_fn(|i| match i {
                 0 => first,
                 _ => used(i, u64::from(byte(i - 1)), 1) as u32,
             })),

@@ -179,3 +179,18 @@ fn maps_are_those_of_the_driver() {
     }
     assert_eq!(count, 76, "the table has become another");
 }
+
+/// The words that the host code of a matrix product writes (`tileiras` 13.5.37, sm_90, section `.nv.host`), for 128 rows of 96 halves.
+#[test]
+fn maps_of_host_code_are_read() {
+    for head in [0x0004_4312_u32, 0x0024_4312] {
+        let mut bytes = [0; BYTES];
+        for (word, value) in [(0, 0x1000), (2, head), (3, 192 >> 4), (8, 95), (9, 127), (13, 0x1f00_0000), (14, 0x7f)] {
+            bytes[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
+        }
+        let map = TensorMap::decode(&bytes).unwrap();
+        assert_eq!((map.address, map.element, map.rank, map.swizzle), (0x1000, Element::F16, 2, Swizzle::B64));
+        assert_eq!((map.dims, map.strides[0]), ([96, 128, 1, 1, 1], 192));
+        assert_eq!(map.shape, Shape::Tile([32, 128, 1, 1, 1]));
+    }
+}

@@ -219,6 +219,12 @@ impl CompilerBuilder {
         self
     }
 
+    /// Static shared memory may be as large as a block can have (`--enable-extended-smem` of ptxas), as CUDA Tile's kernels need it.
+    pub fn extended_shared(mut self, extended: bool) -> Self {
+        self.compiler.options.extended_shared = extended;
+        self
+    }
+
     /// What each compilation may cost.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.compiler.limits = limits;

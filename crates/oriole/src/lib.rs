@@ -118,8 +118,8 @@ pub use observer::Pass;
 pub use origin::{KernelOrigin, Parameter};
 #[cfg(feature = "simulate")]
 pub use simulator::{
-    Dim, Direction, Fault, FaultKind, Finding, HostBuffer, KernelLaunch, LaunchError, LaunchReport, MemoryAccess,
-    Scalar, Simulator, SimulatorBuilder, Timing,
+    Dim, Direction, Fault, FaultKind, Finding, HostBuffer, InnerPointer, KernelLaunch, LaunchError, LaunchReport,
+    MemoryAccess, Scalar, Simulator, SimulatorBuilder, Timing,
 };
 #[cfg(feature = "simulate")]
 pub use zerocopy;

@@ -11,7 +11,7 @@ What goes wrong is a `CompileError`, a `KernelFault` (with `LaunchTimeout` and `
 sense, a `TypeError` or `ValueError`; `InternalError` where Oriole itself is at fault.
 """
 
-from ._arguments import Pointer
+from ._arguments import Aggregate, Pointer
 from ._compile import Compiled, Kernel, Live, Parameter, compile, disassemble
 from ._errors import Access, CheckError, CompileError, Diagnostic, Finding, InternalError, KernelFault, LaunchTimeout, Note
 from ._launch import Launcher, Report, Timing, kernel, launch
@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Access",
+    "Aggregate",
     "Candidate",
     "CheckError",
     "CompileError",

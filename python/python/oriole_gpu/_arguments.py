@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, SupportsIndex, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, SupportsIndex, Tuple, Union
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from ._compile import Parameter
 from ._held import Held, has_native_order, hold
 from ._settings import expect
 
-#: What the compiled half of the package takes: the bytes of a value, or the number of a memory and an offset into it.
-Placed = Union[bytes, Tuple[int, int]]
+#: What the compiled half of the package takes: the bytes of a value, the number of a memory and an offset into it, or bytes with
+#: places in them where such addresses stand.
+Placed = Union[bytes, Tuple[int, int], Tuple[bytes, List[Tuple[int, int, int]]]]
 
 #: `struct`'s formats of Python's floats by the size of the parameter.
 _FLOATS = {4: "<f", 8: "<d"}
@@ -38,11 +39,32 @@ class Pointer:
     offset: int = 0
 
 
+@dataclass(frozen=True)
+class Aggregate:
+    """A parameter with addresses inside, as an argument of a launch: a view with its pointer and its strides, a tensor map."""
+
+    #: The parameter's bytes; where addresses stand anything.
+    data: bytes
+    #: By place in `data`: where the eight bytes there point to.
+    pointers: Mapping[int, Pointer]
+
+
 class _Address(NamedTuple):
     """An argument that is an address."""
 
     memory: Held
     offset: int
+
+
+class _Parts(NamedTuple):
+    """An argument that has addresses inside."""
+
+    data: bytes
+    addresses: List[Tuple[int, _Address]]
+
+
+#: An argument once its memory is held.
+_Passed = Union[bytes, _Address, _Parts]
 
 
 class Arguments:
@@ -70,7 +92,7 @@ class Arguments:
             raise
         self._memories = _memories(values)
         #: One for each parameter.
-        self.placed: List[Placed] = [value if isinstance(value, bytes) else self._place(value) for value in values]
+        self.placed: List[Placed] = [self._placed(value) for value in values]
 
     def __enter__(self) -> Arguments:
         return self
@@ -87,18 +109,46 @@ class Arguments:
         for held in self._held:
             held.release()
 
-    def _passed(self, name: str, parameter: Parameter, argument: Any) -> Union[bytes, _Address]:
+    def _passed(self, name: str, parameter: Parameter, argument: Any) -> _Passed:
+        if isinstance(argument, Aggregate):
+            return self._parts(name, parameter, argument)
         pointer = argument if isinstance(argument, Pointer) else Pointer(argument)
         if pointer is argument or isinstance(argument, np.ndarray) or _is_memory(parameter, argument):
             if not _takes_address(parameter):
                 raise TypeError(f"{name}: an array is passed by its address, which is an integer of 8 bytes")
-            expect(f"{name}: offset", "an int", pointer.offset, isinstance(pointer.offset, SupportsIndex))
-            held = hold(name, pointer.array)
-            if held is not None:
-                self._held.append(held)
-                return _Address(held, int(pointer.offset))
+            address = self._address(name, pointer)
+            if address is not None:
+                return address
             expect(f"{name}: what is pointed into", _TAKEN, pointer.array, pointer is not argument)
         return value_bytes(name, parameter, argument)
+
+    def _address(self, name: str, pointer: Pointer) -> Optional[_Address]:
+        """Holds what is pointed into; `None` if that has no memory."""
+        expect(f"{name}: offset", "an int", pointer.offset, isinstance(pointer.offset, SupportsIndex))
+        held = hold(name, pointer.array)
+        if held is None:
+            return None
+        self._held.append(held)
+        return _Address(held, int(pointer.offset))
+
+    def _parts(self, name: str, parameter: Parameter, argument: Aggregate) -> _Parts:
+        data = _sized(name, parameter, bytes(argument.data), "an Aggregate")
+        addresses = []
+        for at, pointer in sorted(argument.pointers.items()):
+            if not 0 <= at <= len(data) - 8:
+                raise ValueError(f"{name}: a pointer at byte {at} of an Aggregate of {len(data)}")
+            address = self._address(f"{name}: pointer at byte {at}", pointer)
+            if address is None:
+                raise TypeError(f"{name}: pointer at byte {at}: {_TAKEN} is expected, not {type(pointer.array).__name__}")
+            addresses.append((at, address))
+        return _Parts(data, addresses)
+
+    def _placed(self, value: _Passed) -> Placed:
+        if isinstance(value, bytes):
+            return value
+        if isinstance(value, _Address):
+            return self._place(value)
+        return (value.data, [(at, *self._place(address)) for at, address in value.addresses])
 
     def _place(self, address: _Address) -> Tuple[int, int]:
         start, end = address.memory.start, address.memory.end
@@ -128,10 +178,18 @@ class _Memory:
         return f"argument {positions[0]}" if len(positions) == 1 else f"arguments {' and '.join(positions)}"
 
 
-def _memories(values: Sequence[Union[bytes, _Address]]) -> List[_Memory]:
+def _addresses(value: _Passed) -> Iterator[_Address]:
+    """Those in an argument."""
+    if isinstance(value, _Address):
+        yield value
+    elif isinstance(value, _Parts):
+        yield from (address for _, address in value.addresses)
+
+
+def _memories(values: Sequence[_Passed]) -> List[_Memory]:
     """Memory for all arrays, each byte once; in the order of the first arguments that have it."""
-    arrays = [(value.memory.start, value.memory.end, index, value.memory.is_writeable)
-              for index, value in enumerate(values) if isinstance(value, _Address)]
+    arrays = [(address.memory.start, address.memory.end, index, address.memory.is_writeable)
+              for index, value in enumerate(values) for address in _addresses(value)]
     memories: List[_Memory] = []
     for start, end, index, is_writeable in sorted(arrays):
         last = memories[-1] if memories else None
@@ -139,7 +197,8 @@ def _memories(values: Sequence[Union[bytes, _Address]]) -> List[_Memory]:
             last = _Memory(start, end, [], [])
             memories.append(last)
         last.end = max(last.end, end)
-        last.arguments.append(index)
+        if index not in last.arguments:
+            last.arguments.append(index)
         if is_writeable:
             last.writeable.append((start, end))
     return sorted(memories, key=lambda memory: min(memory.arguments))

@@ -178,6 +178,7 @@ def compile(
     jobs: int = 1,
     verify: bool = False,
     relocatable: bool = False,
+    extended_shared: bool = False,
     live: bool = False,
     ftz: bool = False,
     prec_div: bool = True,
@@ -206,6 +207,7 @@ def compile(
     :param jobs: threads that work on the functions of the module side by side, 1024 at most.
     :param verify: prove the code after every pass, and the allocation.
     :param relocatable: make an object file for a linker.
+    :param extended_shared: static shared memory may be as large as a block can have.
     :param live: tell how many registers hold values at each instruction (`Kernel.live`); notebooks show it.
     :param ftz: of LLVM IR: subnormals of `float` become zero.
     :param prec_div: of LLVM IR: quotients of `float` are rounded correctly.
@@ -235,6 +237,7 @@ def compile(
             "jobs": jobs,
             "verify": verify,
             "relocatable": relocatable,
+            "extended_shared": extended_shared,
             "live": live,
             "ftz": ftz,
             "prec_div": prec_div,

@@ -9,7 +9,7 @@ from typing import Any, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union
 import numpy as np
 
 from . import _compile, _cuda, _oriole, _settings, _threads
-from ._arguments import Arguments
+from ._arguments import Aggregate, Arguments
 from ._compile import Bytes, Compiled
 from ._errors import CheckError, Finding
 
@@ -81,6 +81,7 @@ def launch(
     threads: Optional[int] = None,
     timeout: Optional[float] = None,
     memory: Optional[int] = None,
+    hidden: Sequence[Tuple[int, Aggregate]] = (),
 ) -> Report:
     """Runs a kernel on the simulator and writes its results into the arrays among the arguments.
 
@@ -112,6 +113,8 @@ def launch(
     :param timeout: seconds that the launch may take on the host.
     :param memory: bytes that the launch may take on the host for device memory and for the blocks that are under way: their
         registers, shared and local memory.
+    :param hidden: parameters that a language's runtime fills in (`.hidden` of PTX), which cubins have no record of: of each the offset
+        among the parameters, and what is there.
     :raises KernelFault: the kernel stopped: `LaunchTimeout` by the timeout, `CheckError` by `check`. The arrays are as they
         were before.
     :raises TypeError: arguments are too many, too few or of wrong types.
@@ -138,8 +141,12 @@ def launch(
     settings["grid"] = _sizes("grid", grid)
     settings["block"] = _sizes("block", block)
     settings["cluster"] = None if cluster is None else _sizes("cluster", cluster)
-    with Arguments(entry, _compile.parameters(loaded, entry), args) as arguments, _threads.waiting():
-        fields = _oriole.launch(loaded, arguments.memories, arguments.placed, settings)
+    parameters = [*_compile.parameters(loaded, entry)]
+    unseen = [_compile.Parameter(offset=offset, size=len(value.data), type=None) for offset, value in hidden]
+    count = len(args)
+    with Arguments(entry, [*parameters, *unseen], [*args, *(value for _, value in hidden)]) as arguments, _threads.waiting():
+        settings["hidden"] = [(offset, *placed) for (offset, _), placed in zip(hidden, arguments.placed[count:])]
+        fields = _oriole.launch(loaded, arguments.memories, arguments.placed[:count], settings)
     findings = tuple(Finding._of(finding) for finding in fields["findings"])
     if any(finding.is_error for finding in findings):
         raise CheckError(entry, fields["printed"], findings)

@@ -72,6 +72,7 @@ _KINDS: Mapping[str, _Kind] = {
     "jobs": _COUNT,
     "verify": _TRUTH,
     "relocatable": _TRUTH,
+    "extended_shared": _TRUTH,
     "live": _TRUTH,
     "ftz": _TRUTH,
     "prec_div": _TRUTH,

@@ -52,6 +52,17 @@ scalars! {
     f64 is_float true;
 }
 
+/// An address within an aggregate: the byte `offset` of the memory of that number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inner {
+    /// Where its eight bytes lie in the aggregate.
+    pub at: usize,
+    /// Number of the memory ([`super::KernelLaunch::memory`]).
+    pub memory: usize,
+    /// Bytes from the memory's first.
+    pub offset: u64,
+}
+
 /// One argument.
 pub(super) struct Argument<'a> {
     pub(super) meaning: Meaning<'static>,
@@ -63,6 +74,11 @@ pub(super) struct Argument<'a> {
 /// Where the bytes of an argument come from and go.
 pub(super) enum Value<'a> {
     Bytes(Vec<u8>),
+    /// Bytes, with addresses in some of their places.
+    Aggregate {
+        bytes: Vec<u8>,
+        pointers: Vec<Inner>,
+    },
     Buffer(Box<dyn HostBuffer + 'a>, Direction),
     /// The address that the argument at this position got.
     Again(usize),
@@ -76,7 +92,7 @@ pub(super) enum Value<'a> {
 impl Argument<'_> {
     fn size(&self) -> usize {
         match &self.value {
-            Value::Bytes(bytes) => bytes.len(),
+            Value::Bytes(bytes) | Value::Aggregate { bytes, .. } => bytes.len(),
             Value::Buffer(..) | Value::Again(_) | Value::Pointer { .. } => size_of::<u64>(),
         }
     }

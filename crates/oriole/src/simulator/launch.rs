@@ -1,7 +1,7 @@
 //! One launch: arguments, then the run.
 
 use super::Simulator;
-use super::argument::{Argument, Scalar, Value};
+use super::argument::{Argument, Inner, Scalar, Value};
 use super::buffer::{Direction, HostBuffer, Input, Output};
 use super::fault::LaunchError;
 use super::finding::Finding;
@@ -52,6 +52,7 @@ pub struct KernelLaunch<'a> {
     slots: Vec<Slot>,
     arguments: Vec<Argument<'a>>,
     memories: Vec<(String, &'a mut [u8])>,
+    hidden: Vec<(u32, Value<'a>)>,
     shared_bytes: u32,
     cluster: Dim,
 }
@@ -69,8 +70,8 @@ impl Simulator {
 
 impl<'a> KernelLaunch<'a> {
     pub(super) fn new(simulator: &'a Simulator, kernel: &'a str, slots: Vec<Slot>) -> KernelLaunch<'a> {
-        let (arguments, memories) = (Vec::new(), Vec::new());
-        KernelLaunch { simulator, kernel, slots, arguments, memories, shared_bytes: 0, cluster: Dim([1; 3]) }
+        let (arguments, memories, hidden) = (Vec::new(), Vec::new(), Vec::new());
+        KernelLaunch { simulator, kernel, slots, arguments, memories, hidden, shared_bytes: 0, cluster: Dim([1; 3]) }
     }
 
     fn with(mut self, meaning: Meaning<'static>, name: String, value: Value<'a>) -> Self {
@@ -132,6 +133,20 @@ impl<'a> KernelLaunch<'a> {
         self.with(Meaning::Integer, "an address".to_owned(), Value::Pointer { memory, offset })
     }
 
+    /// A parameter byte by byte that has addresses within: a view with its pointer and its strides, a tensor map. Whether
+    /// the memories are there, and the places inside of the bytes, is checked with everything else.
+    pub fn aggregate(self, bytes: Vec<u8>, pointers: Vec<Inner>) -> Self {
+        let name = format!("{} bytes", bytes.len());
+        self.with(Meaning::Bits, name, Value::Aggregate { bytes, pointers })
+    }
+
+    /// A parameter that the cubin has no record of, since a language's runtime fills it in (`.hidden` of PTX): where it begins
+    /// among the parameters, its bytes, and the addresses within.
+    pub fn hidden(mut self, offset: u32, bytes: Vec<u8>, pointers: Vec<Inner>) -> Self {
+        self.hidden.push((offset, Value::Aggregate { bytes, pointers }));
+        self
+    }
+
     /// Bytes of dynamic shared memory.
     pub fn shared_bytes(mut self, bytes: u32) -> Self {
         self.shared_bytes = bytes;
@@ -149,18 +164,20 @@ impl<'a> KernelLaunch<'a> {
     /// # Errors
     /// The arguments do not fit, the launch is impossible, or the kernel faulted; then the slices are as they were.
     pub fn launch(self, grid: impl Into<Dim>, block: impl Into<Dim>) -> Result<LaunchReport, LaunchError> {
-        let KernelLaunch { simulator, kernel, slots, arguments, memories, .. } = self;
+        let KernelLaunch { simulator, kernel, slots, arguments, memories, hidden, .. } = self;
         if arguments.len() != slots.len() {
             return Err(LaunchError::ArgumentCount { expected: slots.len(), given: arguments.len() });
         }
         let mut placed = Placed::new(simulator.memory, memories);
-        let mut params = Vec::new();
+        let (mut params, given) = (Vec::new(), slots.len());
         for (index, (argument, slot)) in arguments.into_iter().zip(slots).enumerate() {
             argument.check(index, slot, simulator.cubin.origin.parameter_type(kernel, index))?;
             let bytes = placed.place(index, argument.value)?;
-            let end = slot.offset as usize + bytes.len();
-            params.resize(end.max(params.len()), 0);
-            params[slot.offset as usize..end].copy_from_slice(&bytes);
+            put(&mut params, slot.offset, &bytes);
+        }
+        for (index, (offset, value)) in hidden.into_iter().enumerate() {
+            let bytes = placed.place(given + index, value)?;
+            put(&mut params, offset, &bytes);
         }
         let launch = Launch {
             grid: grid.into().0,
@@ -189,6 +206,14 @@ impl Simulator {
         let checks = Checks { race: true, init: true, global_init: true, bounds: true, sync: true };
         self.inner.launch_checked(kernel, launch, &mut placed.memory, checks, &placed.undefined)
     }
+}
+
+/// Puts a parameter's bytes among the parameters.
+fn put(params: &mut Vec<u8>, offset: u32, bytes: &[u8]) {
+    let start = offset as usize;
+    let end = start + bytes.len();
+    params.resize(end.max(params.len()), 0);
+    params[start..end].copy_from_slice(bytes);
 }
 
 /// Arguments in device memory.
@@ -238,6 +263,18 @@ impl<'a> Placed<'a> {
     fn place(&mut self, index: usize, value: Value<'a>) -> Result<Vec<u8>, LaunchError> {
         let address = match value {
             Value::Bytes(bytes) => {
+                self.addresses.push(None);
+                return Ok(bytes);
+            }
+            Value::Aggregate { mut bytes, pointers } => {
+                for Inner { at, memory, offset } in pointers {
+                    let address = self.memories.get(memory).ok_or(LaunchError::NoMemory { index, memory })?;
+                    let end = at.saturating_add(size_of::<u64>());
+                    let given = bytes.len();
+                    let place = bytes.get_mut(at..end);
+                    let place = place.ok_or(LaunchError::ArgumentSize { index, expected: end, given })?;
+                    place.copy_from_slice(&address.wrapping_add(offset).to_le_bytes());
+                }
                 self.addresses.push(None);
                 return Ok(bytes);
             }

@@ -7,7 +7,7 @@ mod finding;
 mod launch;
 mod report;
 
-pub use argument::Scalar;
+pub use argument::{Inner as InnerPointer, Scalar};
 pub use buffer::{Direction, HostBuffer};
 pub use fault::{Fault, FaultKind, LaunchError};
 pub use finding::{Finding, MemoryAccess};
