@@ -1,7 +1,6 @@
 //! All tests of the crate, in one program.
 
 mod coverage;
-mod engineless;
 mod object_forms;
 mod regenerate;
 mod tables;
