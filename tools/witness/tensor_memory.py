@@ -10,7 +10,7 @@ from table import Either, Table
 from wgmma_layouts import Tile
 
 SCRIPT = "tensor_memory.py"
-WITHOUT = [("interpreter", "does not run tcgen05 yet"), ("simulator", "does not run tcgen05 yet")]
+WITHOUT = [("interpreter", "does not run tcgen05 yet")]
 NEEDS = "sm_100a|sm_103a"
 THREADS = 128
 # What the descriptor's three highest bits say of how many bytes of a row are swizzled.

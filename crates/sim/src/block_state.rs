@@ -89,6 +89,7 @@ impl BlockState {
             signals: &mut self.cluster.signals,
             register_pool: &mut self.register_pool,
             columns: &mut self.cluster.columns,
+            tensor: &mut self.cluster.tensor,
             is_last_try: self.expired && self.retries,
             log: self.log.as_deref_mut(),
             copies: self.copies.as_deref_mut(),

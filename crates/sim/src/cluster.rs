@@ -10,6 +10,7 @@ use crate::lanes::{Mask, WARP, lanes_of};
 use crate::machine::Machine;
 use crate::observer::Waiting;
 use crate::stats::Counts;
+use crate::tensor_cells::TensorMemory;
 use crate::threads::Wait;
 use crate::timing::trace::BlockTrace;
 use crate::warp::Pause;
@@ -71,7 +72,8 @@ impl Cluster {
         let launch = &entry.launch;
         let block = |rank| Block::new(launch.block_of_cluster(number, rank), rank as u32, entry, machine);
         let mut blocks: Vec<Block> = (0..launch.blocks_of_cluster()).map(block).collect::<Result<_, _>>()?;
-        let mut state = ClusterState::default();
+        let tensor = TensorMemory::new(machine.program.strict && !machine.program.old_values);
+        let mut state = ClusterState { tensor, ..ClusterState::default() };
         if blocks.len() > 1 {
             state.peers = blocks.iter_mut().map(|block| std::mem::take(&mut block.state.shared)).collect();
         }
@@ -80,7 +82,7 @@ impl Cluster {
 
     /// Bytes of the host that were counted for its blocks.
     pub(crate) fn counted_bytes(&self) -> u64 {
-        self.blocks.iter().map(Block::counted_bytes).sum()
+        self.blocks.iter().map(Block::counted_bytes).sum::<u64>() + self.state.tensor.bytes()
     }
 
     /// What the blocks have printed, rank after rank, and executed.

@@ -1,6 +1,7 @@
 //! What the blocks of a cluster share.
 
 use crate::lanes::Mask;
+use crate::tensor_cells::TensorMemory;
 use crate::tensor_memory::Columns;
 use crate::timing::phase::PhaseNumbers;
 
@@ -14,6 +15,8 @@ pub(crate) struct ClusterState {
     pub(crate) barrier: ClusterBarrier,
     /// Tensor memory that the blocks hold.
     pub(crate) columns: Columns,
+    /// What is in it.
+    pub(crate) tensor: TensorMemory,
     /// How often an mbarrier or a pool of registers has changed.
     pub(crate) signals: u64,
     /// The phases of the blocks' mbarriers, for the cycle model.

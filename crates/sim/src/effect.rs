@@ -7,6 +7,7 @@ use crate::halt::Halt;
 use crate::lanes::{Mask, WARP};
 use crate::space::{Place, Spaces};
 use crate::state::State;
+use crate::tensor_cells::TensorMemory;
 use crate::tensor_memory::Columns;
 use oriole_device::Access;
 
@@ -44,6 +45,8 @@ pub(crate) struct Env<'a> {
     pub(crate) register_pool: &'a mut u32,
     /// See [`crate::cluster_state::ClusterState::columns`].
     pub(crate) columns: &'a mut Columns,
+    /// See [`crate::cluster_state::ClusterState::tensor`].
+    pub(crate) tensor: &'a mut TensorMemory,
     /// A wait that tries again has to come to an end now, whether what it waits for has come or not.
     pub(crate) is_last_try: bool,
     /// Where an instruction reports what memory it touches, before it does so; `None` if nobody wants
@@ -70,6 +73,9 @@ impl Env<'_> {
 
     /// Reports what happens to a phase of the mbarrier at `place`.
     pub(crate) fn report_phase(&mut self, place: Place, phase: bool, kind: PhaseKind) {
+        if let (PhaseKind::Over, Some((rank, address))) = (kind, self.shared_place(place)) {
+            self.tensor.see((rank, address, phase));
+        }
         if let Some(log) = self.log.as_deref_mut() {
             log.push_phase(self.spaces.nearest(place), phase, kind);
         }

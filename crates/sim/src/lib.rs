@@ -57,6 +57,7 @@ mod strict;
 #[cfg(test)]
 mod strict_tests;
 mod syscall;
+mod tensor_cells;
 mod tensor_memory;
 #[cfg(test)]
 mod texture_tests;

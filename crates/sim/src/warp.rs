@@ -21,7 +21,7 @@ use crate::strict::{Hazards, Issue};
 use crate::threads::{Threads, Wait};
 use crate::warp_values::WarpValues;
 use oriole_device::{Access, Deadline, FaultKind, Hazard};
-use oriole_isa::{Opcode, latency};
+use oriole_isa::{FenceSpace, Field, Inst, Opcode, latency};
 
 /// Instructions that one group of diverged threads executes before the next has its turn, which it gets where the group
 /// goes backwards: only loops can keep the others waiting, and elsewhere ptxas holds in uniform registers, which all
@@ -174,6 +174,7 @@ impl Warp {
             match result {
                 Ok(next) => {
                     self.note_copies(&issued, block).map_err(|kind| stop(self.first_lane(), kind))?;
+                    self.note_stores(&issued, block);
                     self.executed(&issued, next, machine, block, counts);
                     return Ok(Step::Issued(issued));
                 }
@@ -258,6 +259,7 @@ impl Warp {
         }
         hazards.issue(&issue, inst_at).map_err(FaultKind::Hazard)?;
         running.cycle += u64::from(latency::cycles_to_next(inst, active != 0));
+        block.cluster.tensor.issue(self.state.identity.warp, pc);
         if let Some(copies) = &mut block.copies {
             copies.issue(self.state.identity.warp, pc);
             if !copies.is_empty() {
@@ -281,6 +283,14 @@ impl Warp {
         };
         old.begin(&mut self.state, watch, hazards.early(), issued.active);
         issued.active = issued.op.guard.active(&self.state, issued.group);
+    }
+
+    /// Strict simulation: a wait for what the warp has stored to tensor memory (`FENCE.VIEW.ASYNC.T`).
+    fn note_stores(&self, issued: &Issued<'_>, block: &mut BlockState) {
+        let is_wait = |inst: &Inst| inst.opcode == Opcode::FENCE && inst.get(Field::FENCE_SPACE) == FenceSpace::T;
+        if self.hazards.is_some() && issued.op.inst.as_deref().is_some_and(is_wait) {
+            block.cluster.tensor.stored(block.rank, self.state.identity.warp);
+        }
     }
 
     /// Strict simulation: copies to shared memory that the instruction started, ended or touched.

@@ -1,7 +1,7 @@
 //! All tests of the crate, in one program.
 
 mod coverage;
-mod engineless;
+mod early;
 mod object_forms;
 mod regenerate;
 mod tables;

@@ -14,9 +14,17 @@ mod tensor;
 mod usyncs;
 mod validity;
 
+use crate::access::PhaseKind;
 use crate::effect::{Effect, Env, Found};
+use crate::halt::Halt;
+use crate::mbarrier::Mbarrier;
 use crate::state::State;
 use oriole_isa::{Inst, Opcode};
+
+/// One arrival at the mbarrier at a shared address, whose byte 3 names the block; its bits before.
+pub(super) fn arrive_at(env: &mut Env<'_>, lane: usize, address: u32, kind: PhaseKind) -> Result<Mbarrier, Halt> {
+    syncs::change(env, lane, address, (0, 1, false), kind)
+}
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Found<Effect> {

@@ -10,7 +10,7 @@ use super::fragment::Lines;
 use crate::effect::Env;
 use crate::halt::Halt;
 use crate::lanes::{Mask, WARP};
-use crate::space::{Named, Words};
+use crate::space::{Place, Words};
 use oriole_device::Access;
 
 /// Bytes of a piece.
@@ -28,6 +28,26 @@ pub(super) struct Descriptor {
     base: u64,
     /// Pieces in a row: 1, 2, 4 or 8.
     row: u64,
+    /// Neighbouring pieces that a swizzle keeps together: 1 or 2.
+    together: u64,
+}
+
+/// How the elements of a matrix lie in its pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Elements {
+    /// Bits of one.
+    pub(super) bits: usize,
+    /// Elements of a piece, which may have room behind them.
+    pub(super) each: usize,
+    /// A piece holds several lines at one k.
+    pub(super) transposed: bool,
+}
+
+impl Elements {
+    /// Elements of so many bits that fill their pieces.
+    pub(super) fn dense(bits: usize, transposed: bool) -> Self {
+        Elements { bits, each: 8 * PIECE as usize / bits, transposed }
+    }
 }
 
 impl Descriptor {
@@ -41,6 +61,26 @@ impl Descriptor {
             stride: bytes(32),
             base: bits >> 49 & 7,
             row: [1, 8, 4, 2][(bits >> 62) as usize],
+            together: 1,
+        }
+    }
+
+    /// The same as `tcgen05` has it (PTX manual, "tcgen05 shared memory descriptor"): a constant 1 in bits 46-48, the mode of the
+    /// leading dimension in bit 52, the swizzle in bits 61-63. Fails with what is wrong.
+    pub(super) fn of_tensor_memory(bits: u64) -> Result<Self, String> {
+        if bits >> 46 & 7 != 1 {
+            return Err(format!("the matrix descriptor {bits:#x} has no 1 in bits 46 to 48"));
+        }
+        if bits >> 52 & 1 != 0 {
+            return Err(format!(
+                "the matrix descriptor {bits:#x} has an absolute leading dimension, which is not simulated"
+            ));
+        }
+        let plain = Descriptor::new(bits);
+        match bits >> 61 {
+            1 => Ok(Descriptor { row: 8, together: 2, ..plain }),
+            0 | 2 | 4 | 6 => Ok(plain),
+            other => Err(format!("the matrix descriptor {bits:#x} has swizzle {other}, which is none")),
         }
     }
 
@@ -54,7 +94,8 @@ impl Descriptor {
     fn across_k(self, group: u64, k: u64) -> u64 {
         // Without swizzle, the offsets change places.
         let (blocks, rows) = if self.row == 1 { (self.stride, self.leading) } else { (self.leading, self.stride) };
-        let place = (k % 8) * self.row * PIECE + (k / 8) * rows;
+        let block = 8 / self.together;
+        let place = (k % block) * self.row * PIECE + (k / block) * rows;
         self.swizzled(place + (group % self.row) * PIECE + (group / self.row) * blocks)
     }
 
@@ -62,34 +103,41 @@ impl Descriptor {
     /// which counts 128 bytes.
     fn swizzled(self, offset: u64) -> u64 {
         let address = self.start + offset;
-        let row = (address >> 7).wrapping_sub(self.base) & (self.row - 1);
-        address ^ (row * PIECE)
+        let row = (address >> 7).wrapping_sub(self.base) & (self.row / self.together - 1);
+        address ^ (row * self.together * PIECE)
     }
 
-    /// `count` lines from `first` on, each of `pieces` pieces, of elements of `bits` bits.
+    /// `count` lines from `first` on, each of `pieces` pieces, in the shared memory of a block of the cluster.
     pub(super) fn lines<T: Copy + Default>(
         self,
         env: &mut Env<'_>,
+        rank: usize,
         (first, count): (usize, usize),
         pieces: usize,
-        (bits, transposed): (usize, bool),
+        Elements { bits, each, transposed }: Elements,
         element: impl Fn(u32) -> T,
     ) -> Result<Lines<T>, Halt> {
-        let each = 128 / bits;
         let mut matrix = Lines::new(count, pieces * each);
-        let value =
-            |words: Words, n: usize| element(words[n * bits / 32] >> (n * bits % 32) & (u32::MAX >> (32 - bits)));
+        let value = |words: Words, n: usize| {
+            let (at, shift) = (n * bits / 32, n * bits % 32);
+            // Elements of six bits may lie in two words.
+            let upper = words.get(at + 1).copied().unwrap_or_default();
+            let both = u64::from(words[at]) | u64::from(upper) << 32;
+            element((both >> shift) as u32 & (u32::MAX >> (32 - bits)))
+        };
         if transposed {
-            let (groups, depth) = (count / 8, pieces * each);
-            let address = |n: usize| self.across_k((first / 8 + n / depth) as u64, (n % depth) as u64);
-            for (n, words) in read(env, groups * depth, address)?.into_iter().enumerate() {
-                for line in 0..8 {
-                    matrix.line_mut(8 * (n / depth) + line)[n % depth] = value(words, line);
+            // Where K is not contiguous, as many k as else fill the pieces.
+            let (groups, depth) = (count.div_ceil(each), pieces * each);
+            let address = |n: usize| self.across_k((first / each + n / depth) as u64, (n % depth) as u64);
+            for (n, words) in read(env, rank, groups * depth, address)?.into_iter().enumerate() {
+                let from = each * (n / depth);
+                for line in from..(from + each).min(count) {
+                    matrix.line_mut(line)[n % depth] = value(words, line - from);
                 }
             }
         } else {
             let address = |n: usize| self.along_k((first + n / pieces) as u64, (n % pieces) as u64);
-            for (n, words) in read(env, count * pieces, address)?.into_iter().enumerate() {
+            for (n, words) in read(env, rank, count * pieces, address)?.into_iter().enumerate() {
                 for at in 0..each {
                     matrix.line_mut(n / pieces)[n % pieces * each + at] = value(words, at);
                 }
@@ -100,15 +148,16 @@ impl Descriptor {
 }
 
 /// Reads `count` pieces of shared memory; a fault is of the warp's first lane.
-fn read(env: &mut Env<'_>, count: usize, address: impl Fn(usize) -> u64) -> Result<Vec<Words>, Halt> {
+fn read(env: &mut Env<'_>, rank: usize, count: usize, address: impl Fn(usize) -> u64) -> Result<Vec<Words>, Halt> {
+    let place = |n| Place::Cluster { rank, address: address(n) & 0xff_ffff };
     if env.log.is_some() {
         for first in (0..count).step_by(WARP) {
             let lanes = Mask::MAX >> (WARP - (count - first).min(WARP));
-            let places = std::array::from_fn(|lane| Named::Shared.place(address(first + lane)));
+            let places = std::array::from_fn(|lane| place(first + lane));
             env.report(Access::Read, PIECE as u32, lanes, &places);
         }
     }
-    let piece = |n| env.spaces.load(Named::Shared.place(address(n)), PIECE as u32, 0);
+    let piece = |n| env.spaces.load(place(n), PIECE as u32, 0);
     (0..count).map(piece).collect::<Result<_, _>>().map_err(|kind| Halt::fault(0, kind))
 }
 

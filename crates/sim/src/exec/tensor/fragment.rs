@@ -68,7 +68,7 @@ impl Registers {
     }
 
     /// Register `n` of the group in one lane.
-    fn word(self, state: &State, n: usize, lane: usize) -> u32 {
+    pub(super) fn word(self, state: &State, n: usize, lane: usize) -> u32 {
         if self.first == RZ { 0 } else { state.lane(self.first + n, lane) }
     }
 

@@ -87,6 +87,11 @@ impl Integer {
         Ok(Integer { bits, signed })
     }
 
+    /// Bytes.
+    pub(super) fn byte(signed: bool) -> Self {
+        Integer { bits: 8, signed }
+    }
+
     /// The number with these bits.
     pub(super) fn value(self, bits: u32) -> i32 {
         let unused = 32 - self.bits as u32;

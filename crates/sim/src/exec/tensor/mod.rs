@@ -13,6 +13,7 @@
 //! | [`double`] | `DMMA` |
 //! | [`warpgroup`] | `HGMMA`, `QGMMA`, `IGMMA`, `BGMMA` |
 //! | [`matrix_move`] | `LDSM`, `STSM`, `MOVM` |
+//! | [`tcgen05`] | `UTCHMMA` and its like, `LDTM`, `STTM` |
 //!
 //! [`number`] takes elements apart, [`dot`] adds their products as the tensor cores of each generation
 //! do, [`sparse`] finds the columns of a sparse A.
@@ -31,6 +32,7 @@ mod number;
 mod quad_pair;
 mod scaled;
 mod sparse;
+mod tcgen05;
 #[cfg(test)]
 mod tests;
 mod warpgroup;
@@ -59,6 +61,6 @@ pub(super) fn effect(inst: &Inst) -> Found<Effect> {
         Opcode::LDSM => matrix_move::compile_load(inst)?,
         Opcode::STSM => matrix_move::compile_store(inst)?,
         Opcode::HGMMA | Opcode::QGMMA | Opcode::IGMMA | Opcode::BGMMA => warpgroup::compile(inst)?,
-        _ => return Ok(None),
+        _ => return tcgen05::compile(inst),
     }))
 }

@@ -66,34 +66,62 @@ fn packed(
     accumulators: FloatAccumulators,
     scales: Scales,
 ) -> Compute {
-    let adder = Adder { kept: KEPT, step: GROUP, sum: Sum::Single };
     host::compute(move |state: &mut State| {
         let factors = factors(state, a, b, metadata, [(E2M1.bits, E2M1); 2]);
-        let fraction = 2 * E2M1.fraction + scales.fraction();
         let mut tile = accumulators.read(state);
         let ids = scales.ids.scalar(state);
         factors.multiply(&mut tile, |a, b, (row, column), accumulator| {
-            let (c, c_fraction) = adder.accumulator(accumulator);
-            let mut groups = [(0i64, c.exponent); 8];
-            for (n, (a, b)) in a.chunks(GROUP).zip(b.chunks(GROUP)).enumerate() {
-                let Some(scale) = scales.product(state, ids, row, column, n * scales.blocks / (64 / GROUP)) else {
-                    return adder.special(f64::NAN);
-                };
-                let sum: i64 = a.iter().zip(b).map(|(a, b)| fixed(*a) * fixed(*b)).sum();
-                groups[n % 8] = (sum * i64::from(scale.significand), scale.exponent);
-            }
-            // Behind the scales: one that is a NaN counts also where C is infinite.
-            if c.exponent == SPECIAL {
-                return adder.special(c.kind());
-            }
-            let top = groups.iter().map(|group| group.1).fold(c.exponent, i32::max);
-            let shift = |fraction: u32, exponent: i32| KEPT as i32 - fraction as i32 - (top - exponent);
-            let scaled = groups.iter().map(|&(sum, exponent)| cut(sum, shift(fraction, exponent)));
-            let c = cut(i64::from(c.significand), shift(c_fraction, c.exponent));
-            adder.finish(c + scaled.sum::<i64>(), top)
+            let scale = |n: usize| scales.product(state, ids, row, column, n * scales.blocks / (64 / GROUP));
+            scaled_sum(a, b, scales.fractional, accumulator, scale)
         });
-        accumulators.write(state, tile, adder);
+        accumulators.write(state, tile, PACKED);
     })
+}
+
+/// How `OMMA` adds.
+const PACKED: Adder = Adder { kept: KEPT, step: GROUP, sum: Sum::Single };
+
+/// The accumulator after adding the products of `e2m1` elements, of which each sixteen have a product of scales, `fractional` ones or
+/// powers of two.
+pub(super) fn scaled_sum(
+    a: &[Term],
+    b: &[Term],
+    fractional: bool,
+    accumulator: u32,
+    scale: impl Fn(usize) -> Option<Term>,
+) -> u32 {
+    let fraction = 2 * E2M1.fraction + if fractional { 2 * E4M3.fraction } else { 0 };
+    let (c, c_fraction) = PACKED.accumulator(accumulator);
+    let mut groups = [(0i64, c.exponent); 8];
+    for (n, (a, b)) in a.chunks(GROUP).zip(b.chunks(GROUP)).enumerate() {
+        let Some(scale) = scale(n) else { return PACKED.special(f64::NAN) };
+        let sum: i64 = a.iter().zip(b).map(|(a, b)| fixed(*a) * fixed(*b)).sum();
+        groups[n % 8] = (sum * i64::from(scale.significand), scale.exponent);
+    }
+    // Behind the scales: one that is a NaN counts also where C is infinite.
+    if c.exponent == SPECIAL {
+        return PACKED.special(c.kind());
+    }
+    let top = groups.iter().map(|group| group.1).fold(c.exponent, i32::max);
+    let shift = |fraction: u32, exponent: i32| KEPT as i32 - fraction as i32 - (top - exponent);
+    let scaled = groups.iter().map(|&(sum, exponent)| cut(sum, shift(fraction, exponent)));
+    let c = cut(i64::from(c.significand), shift(c_fraction, c.exponent));
+    PACKED.finish(c + scaled.sum::<i64>(), top)
+}
+
+/// A scale factor with these bits.
+pub(super) fn scale_of(bits: u32, fractional: bool) -> Term {
+    match (fractional, bits) {
+        (true, _) => E4M3.term(bits & 0x7f),
+        (false, 0xff) => Term { significand: 0, exponent: SPECIAL },
+        (false, _) => Term { significand: 1, exponent: bits as i32 - 127 },
+    }
+}
+
+/// The product of two scale factors; `None` if it is a NaN.
+pub(super) fn scales_product([a, b]: [Term; 2]) -> Option<Term> {
+    let special = a.exponent == SPECIAL || b.exponent == SPECIAL;
+    (!special).then(|| Term { significand: a.significand * b.significand, exponent: a.exponent + b.exponent })
 }
 
 /// An `e2m1` number in units of its last bit.
@@ -132,11 +160,6 @@ impl Scales {
         })
     }
 
-    /// Fraction bits of a product of two scales.
-    fn fraction(self) -> u32 {
-        if self.fractional { 2 * E4M3.fraction } else { 0 }
-    }
-
     /// The product of the scales of one block of a row of A and a column of B; `None` if it is a NaN.
     ///
     /// `ids` has the byte of A's scales in bits 0 and 1 and the pair of threads in bit 2, the byte of B's
@@ -148,16 +171,6 @@ impl Scales {
         };
         let a = byte(self.a, 4 * (row % 8) + 2 * id(2, 1) + row / 8, id(0, 2));
         let b = byte(self.b, 4 * column + id(5, 2), id(3, 2));
-        let [a, b] = [a, b].map(|bits| self.scale(bits));
-        let special = a.exponent == SPECIAL || b.exponent == SPECIAL;
-        (!special).then(|| Term { significand: a.significand * b.significand, exponent: a.exponent + b.exponent })
-    }
-
-    fn scale(self, bits: u32) -> Term {
-        match (self.fractional, bits) {
-            (true, _) => E4M3.term(bits & 0x7f),
-            (false, 0xff) => Term { significand: 0, exponent: SPECIAL },
-            (false, _) => Term { significand: 1, exponent: bits as i32 - 127 },
-        }
+        scales_product([a, b].map(|bits| scale_of(bits, self.fractional)))
     }
 }

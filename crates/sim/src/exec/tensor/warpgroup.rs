@@ -5,7 +5,7 @@
 //! registers. `Desc` is the first of four uniform registers: the descriptor of A, if it has one, and
 //! that of B.
 
-use super::descriptor::Descriptor;
+use super::descriptor::{Descriptor, Elements};
 use super::dot::{Adder, Path};
 use super::float::{FloatAccumulators, formats, metadata};
 use super::fragment::{COLUMNS, Factors, Lines, ROWS, Registers, registers};
@@ -82,7 +82,8 @@ impl Operands {
             None => {
                 let warp = state.identity.warp as usize % 4;
                 let descriptor = Descriptor::new(state.ur_wide(self.descriptors));
-                descriptor.lines(env, (ROWS * warp, ROWS), PIECES, (bits, self.transposed[0]), element)
+                let elements = Elements::dense(bits, self.transposed[0]);
+                descriptor.lines(env, env.spaces.rank, (ROWS * warp, ROWS), PIECES, elements, element)
             }
         }
     }
@@ -97,7 +98,8 @@ impl Operands {
     ) -> Result<Lines<T>, Halt> {
         let descriptor = Descriptor::new(state.ur_wide(self.descriptors + 2));
         let pieces = if self.metadata.is_some() { 2 * PIECES } else { PIECES };
-        descriptor.lines(env, (0, COLUMNS * self.tiles), pieces, (bits, self.transposed[1]), element)
+        let elements = Elements::dense(bits, self.transposed[1]);
+        descriptor.lines(env, env.spaces.rank, (0, COLUMNS * self.tiles), pieces, elements, element)
     }
 
     /// The factors of each tile of eight columns, and its number.
