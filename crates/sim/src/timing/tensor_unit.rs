@@ -22,7 +22,7 @@ impl TensorUnit {
         TensorUnit { figures: figures.clone(), free: 0, loads: [0; QUARTERS], stores: [0; QUARTERS] }
     }
 
-    /// Takes a product or a copy of so many cycles that issues at `now`.
+    /// Takes a product or a copy that issues at `now` and lasts `cycles`.
     pub(crate) fn begin(&mut self, now: u64, cycles: u64) {
         self.free = self.free.max(now) + cycles;
     }
@@ -32,7 +32,7 @@ impl TensorUnit {
         if self.free > 0 { now.max(self.free + u64::from(self.figures.drain)) } else { now }
     }
 
-    /// A warp of a quarter loads so many registers of each thread at `now`, or stores them; when it is done.
+    /// A warp of a quarter loads or stores `registers` registers of each thread from `now` on; when it is done.
     pub(crate) fn access(&mut self, quarter: usize, now: u64, registers: u16, stores: bool) -> u64 {
         let registers = u64::from(registers);
         let (free, cycles, latency) = match stores {
