@@ -1,6 +1,6 @@
 //! What is in tensor memory (sm_100): 128 lanes of 512 columns of 32 bits for each block of a cluster.
 //!
-//! Products, copies and shifts are done when they issue. Strict simulation remembers which cells they touch until somebody has seen
+//! Products, copies and shifts are done when they issue. Strict simulation remembers which cells they touch until a thread has seen
 //! the phase of an mbarrier end that their commit has arrived in; until then, loads and stores of warps there are faults. So is an
 //! access to what a warp has stored and not waited for.
 
@@ -105,7 +105,7 @@ impl TensorMemory {
         }
     }
 
-    /// Somebody has seen that a phase is over.
+    /// A thread has seen that a phase is over.
     pub(crate) fn see(&mut self, phase: Phase) {
         self.started.retain(|started| !started.phases.contains(&phase));
     }

@@ -131,7 +131,7 @@ class Places:
         self._arrays.append(weakref.ref(array))
 
     def hand_over_memory(self, address: int, size: int) -> None:
-        """Memory that somebody else holds, for launches before the next `look`."""
+        """Memory that others hold, for launches before the next `look`."""
         if size:
             self._known.append((address, size))
 

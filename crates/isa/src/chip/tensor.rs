@@ -5,7 +5,7 @@ use crate::{ASpace, CpShape, Field, Inst, Opcode, Role, Value};
 
 /// Bytes of a row of A, or of a column of B, in one product, whatever the type; of B twice as many if A is sparse.
 const ROW_BYTES: u64 = 32;
-/// Elements of f16 in so many.
+/// Elements of f16 in these bytes.
 const ROW_HALVES: u64 = 16;
 /// Rows that the unit multiplies at a time: 64 leave half of it idle (?).
 const ROWS: u64 = 128;

@@ -44,13 +44,13 @@ pub(crate) enum Effect {
         /// No longer than until the phase is over that the warp looked at last.
         at_mbarrier: bool,
     },
-    /// `USETMAXREG`: the warp has so many registers a thread from now on, and gives back the rest.
+    /// `USETMAXREG`: the registers of a thread from now on; the warp gives back the rest.
     GiveRegisters(u16),
-    /// `USETMAXREG`: the warp waits until it has so many.
+    /// `USETMAXREG`: the registers of a thread that the warp waits for.
     TakeRegisters(u16),
     /// A product in tensor memory.
     TensorProduct(TensorProduct),
-    /// A copy to tensor memory of so many cycles.
+    /// A copy to tensor memory, with its cycles.
     TensorCopy(u64),
     /// `UTCBAR`: an arrival when the products and copies so far are done.
     TensorArrival,

@@ -40,7 +40,7 @@ pub(crate) struct Copies {
     passed: u32,
     /// When the last of those was done.
     time: u64,
-    /// Arrivals at mbarriers when so many copies are done.
+    /// Arrivals at mbarriers, with the number of copies that have to be done before.
     arrivals: VecDeque<(u32, PhaseName)>,
 }
 

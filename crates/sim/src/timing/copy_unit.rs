@@ -26,7 +26,7 @@ impl CopyUnit {
         }
     }
 
-    /// Takes a copy of so many lines that issues at `now`: the cycles in which it asks for each line, and that in which the
+    /// Takes a copy of `lines` lines that issues at `now`: the cycles in which it asks for each line, and that in which the
     /// last has left the unit.
     pub(crate) fn begin(&mut self, now: u64, lines: u64) -> (impl Fn(usize) -> u64, u64) {
         let begin = now.max(self.free);

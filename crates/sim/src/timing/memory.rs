@@ -203,7 +203,7 @@ impl MemorySystem {
         self.occupy_channel(line, start, sectors)
     }
 
-    /// When the channel of a line starts with so many sectors.
+    /// When the channel of a line starts with `sectors` of it.
     fn occupy_channel(&mut self, line: u64, start: u64, sectors: u64) -> u64 {
         // Two lines stand together in a channel.
         let channel = spread(line / 2, self.channels.len());

@@ -96,7 +96,7 @@ pub(crate) struct Sm<'c> {
 }
 
 impl<'c> Sm<'c> {
-    /// An empty multiprocessor with so many bytes of first-level cache, for threads with so many registers.
+    /// An empty multiprocessor: the bytes of its first-level cache, and the registers of a thread.
     pub(crate) fn new(chip: &'c Chip, code: &'c Code, cache_bytes: u32, registers: u32) -> Self {
         let counts = SmCounts { instructions: vec![Default::default(); code.len()], ..SmCounts::default() };
         Sm {

@@ -119,7 +119,7 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// A warp of a block, with so many registers a thread, that may issue its first instruction at `start`.
+    /// A warp of a block, with the registers of a thread, that may issue its first instruction at `start`.
     pub(crate) fn new(
         trace: WarpTrace,
         (block, registers): (usize, u32),
@@ -362,7 +362,7 @@ impl Replay {
         }
     }
 
-    /// The instruction just issued lets the warp sleep for so many cycles, if any thread executed it; at an mbarrier no longer
+    /// The instruction just issued lets the warp sleep for `cycles`, if any thread executed it; at an mbarrier no longer
     /// than until the phase is over that it looked at.
     pub(crate) fn sleep(&mut self, now: u64, cycles: u64, at_mbarrier: bool) {
         if std::mem::take(&mut self.slept) {

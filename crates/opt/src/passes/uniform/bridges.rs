@@ -3,6 +3,7 @@
 //! registers are wanted for, too, is brought back by `MOV` where it is made.
 
 use super::choice::{Solver, is_single, single};
+use super::form::Forms;
 use oriole_isa::{Opcode, RegFile, Role};
 use oriole_ori::{EntitySet, InstId, Operand, VReg};
 
@@ -126,12 +127,11 @@ impl Solver<'_> {
         self.stand_ins[reg].is_some() && self.names[reg].is_none()
     }
 
-    /// Whether its opcode has a twin at all.
+    /// Whether it goes to the uniform datapath if all candidates do.
     fn has_twin(&self, inst: InstId) -> bool {
-        let inst = &self.func[inst];
-        let opcode = inst.opcode;
-        inst.is_undef()
-            || inst.is_machine() && (matches!(opcode, Opcode::LDC | Opcode::S2R) || opcode.info().uniform.is_some())
+        let none = EntitySet::new();
+        let forms = Forms { names: &self.stand_ins, both: &none, bridged: &none, ..self.forms() };
+        forms.twin(&self.func[inst]).is_some()
     }
 
     /// A register that one instruction writes, in full.

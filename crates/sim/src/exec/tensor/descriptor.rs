@@ -44,7 +44,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// Elements of so many bits that fill their pieces.
+    /// Elements of `bits` bits that fill their pieces.
     pub(super) fn dense(bits: usize, transposed: bool) -> Self {
         Elements { bits, each: 8 * PIECE as usize / bits, transposed }
     }

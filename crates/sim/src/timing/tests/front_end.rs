@@ -43,7 +43,7 @@ fn straight_code_comes_no_faster_than_it_is_fetched() {
     }
 }
 
-/// Cycles of one round of a loop of so many links after the first rounds.
+/// Cycles of one round of a loop of `links` links after the first rounds.
 fn round(bench: &Bench, links: usize) -> u64 {
     let text = |rounds: u32| {
         format!(
