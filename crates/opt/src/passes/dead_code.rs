@@ -37,8 +37,8 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     Ok(Changed::when(removed + unread > 0))
 }
 
-/// Remove what liveness says is dead. Gives how many instructions, and how many predicates of others.
-fn remove(func: &mut Function, analyses: &mut Analyses) -> (u32, u32) {
+/// Remove what liveness says is dead. Gives the number of instructions, and that of predicates of others.
+pub(crate) fn remove(func: &mut Function, analyses: &mut Analyses) -> (u32, u32) {
     let before = func.epochs();
     let Dead { insts: dead, predicates, read_from_elsewhere } = Dead::new(func, &analyses.live(func));
     for (inst, at) in &predicates {

@@ -2,11 +2,13 @@
 
 mod bridges;
 mod choice;
+mod copies;
 mod form;
 mod hold;
 mod operands;
 mod places;
 
+use crate::passes::dead_code;
 use crate::{Changed, Context, PhaseError};
 use choice::{Choice, choose, twin_of};
 use form::Forms;
@@ -18,10 +20,12 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// What is counted.
-pub(crate) const RULES: &[&str] = &["to the uniform datapath", "constants brought there", "bridges"];
+pub(crate) const RULES: &[&str] =
+    &["to the uniform datapath", "constants brought there", "bridges", "read where they stand first"];
 const CONVERTED: usize = 0;
 const CONSTANTS: usize = 1;
 const BRIDGES: usize = 2;
+const COPIES: usize = 3;
 
 /// Convert a kernel.
 pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
@@ -33,20 +37,28 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
     let (uniformity, loops) = (analyses.uniformity(func, context.arch), analyses.loops(func));
     let words = operands::split(func, context.arch, &uniformity, &loops)?;
     let split = Changed::when(!words.is_empty());
-    let converted = convert_chosen(func, context, analyses)?;
+    let places = convert_chosen(func, context, analyses)?;
     words.restore(func, context.arch);
-    Ok(converted.or(split).or(constants))
+    let Some(places) = places else { return Ok(split.or(constants)) };
+    if copies::forward(func, context, &places) == Changed::Yes {
+        dead_code::remove(func, analyses);
+    }
+    Ok(Changed::Yes)
 }
 
-/// Convert the registers for which everything has a form.
-fn convert_chosen(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+/// Convert the registers for which everything has a form. Gives where uniform registers may be written, unless there are none.
+fn convert_chosen(
+    func: &mut Function,
+    context: &Context,
+    analyses: &mut Analyses,
+) -> Result<Option<Places>, PhaseError> {
     let arch = context.arch;
     let (cfg, uniformity, loops) = (analyses.cfg(func), analyses.uniformity(func, arch), analyses.loops(func));
     let places = Places::new(func, &uniformity, &cfg, || analyses.live(func));
     let Choice { mut names, sites, chosen, both, bridged } =
         choose(func, arch, &uniformity, &places, &loops, |func| analyses.live(func))?;
     if chosen.is_empty() && !names_uniform(func) {
-        return Ok(Changed::No);
+        return Ok(None);
     }
     let live = (!places.regions.is_empty()).then(|| analyses.live(func));
     for &reg in &chosen {
@@ -79,7 +91,7 @@ fn convert_chosen(func: &mut Function, context: &Context, analyses: &mut Analyse
     if let Some(live) = live {
         hold::hold(func, &places, &context.leaving_uniform, &live, |reg| names[reg].expand());
     }
-    Ok(Changed::Yes)
+    Ok(Some(places))
 }
 
 /// Whether there are uniform registers that were not converted.

@@ -129,7 +129,7 @@ const TURNS: [Opcode; 12] = [
 ];
 
 /// The warp may turn to other threads of its own at the instruction, and then come back.
-fn turns(func: &Function, inst: InstId) -> bool {
+pub(super) fn turns(func: &Function, inst: InstId) -> bool {
     let inst = &func[inst];
     inst.call.is_some() || TURNS.contains(&inst.opcode)
 }
