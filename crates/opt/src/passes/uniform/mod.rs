@@ -54,7 +54,7 @@ fn convert_chosen(
 ) -> Result<Option<Places>, PhaseError> {
     let arch = context.arch;
     let (cfg, uniformity, loops) = (analyses.cfg(func), analyses.uniformity(func, arch), analyses.loops(func));
-    let places = Places::new(func, &uniformity, &cfg, || analyses.live(func));
+    let places = Places::new(func, &uniformity, &cfg, &context.leaving_uniform, || analyses.live(func));
     let Choice { mut names, sites, chosen, both, bridged } =
         choose(func, arch, &uniformity, &places, &loops, |func| analyses.live(func))?;
     if chosen.is_empty() && !names_uniform(func) {

@@ -6,9 +6,10 @@
 //! warp may turn to other threads of its own.
 
 use crate::passes::synchronise::together;
+use crate::uniform_calls::changes_uniform;
 use oriole_isa::Opcode;
 use oriole_ori::analysis::{Cfg, Liveness, Uniformity};
-use oriole_ori::{Block, EntitySet, Function, InstId, VReg};
+use oriole_ori::{Block, EntitySet, Function, InstId, Symbol, VReg};
 use std::rc::Rc;
 
 /// The blocks and registers of one function.
@@ -25,17 +26,18 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// `live` is asked for where threads go apart or something is called.
+    /// `leaving` are the functions that leave uniform registers alone. `live` is asked for where threads go apart or another is called.
     pub(super) fn new(
         func: &Function,
         uniformity: &Uniformity,
         cfg: &Cfg,
+        leaving: &EntitySet<Symbol>,
         live: impl FnOnce() -> Rc<Liveness>,
     ) -> Self {
         let whole = together::whole_blocks(func, cfg, |block| uniformity.is_divergent(block));
         let (mut local, mut quiet) = (EntitySet::new(), EntitySet::new());
         let regions = regions(func, cfg, &whole);
-        let calls = func.iter_insts().any(|(_, inst)| func[inst].call.is_some());
+        let calls = func.iter_insts().any(|(_, inst)| changes_uniform(func, &func[inst], leaving));
         if regions.is_empty() && !calls {
             return Places { whole, regions, across_calls: EntitySet::new(), local, quiet };
         }
@@ -47,7 +49,7 @@ impl Places {
         for block in func.layout().iter().copied().filter(is_quiet) {
             quiet.insert(block);
         }
-        let across_calls = across_calls(func, &live, &regions);
+        let across_calls = across_calls(func, &live, &regions, leaving);
         Places { whole, regions, across_calls, local, quiet }
     }
 
@@ -88,16 +90,22 @@ fn regions(func: &Function, cfg: &Cfg, whole: &EntitySet<Block>) -> Vec<Vec<Bloc
 }
 
 /// What is live where a function returns, and what is live anywhere where some threads may call one while others do not.
-fn across_calls(func: &Function, live: &Liveness, regions: &[Vec<Block>]) -> EntitySet<VReg> {
+fn across_calls(
+    func: &Function,
+    live: &Liveness,
+    regions: &[Vec<Block>],
+    leaving: &EntitySet<Symbol>,
+) -> EntitySet<VReg> {
     let mut across = EntitySet::new();
-    let calls = |block: Block| func.block_insts(block).iter().any(|inst| func[*inst].call.is_some());
+    let changes = |inst: InstId| changes_uniform(func, &func[inst], leaving);
+    let calls = |block: Block| func.block_insts(block).iter().any(|inst| changes(*inst));
     if !func.layout().iter().any(|block| calls(*block)) {
         return across;
     }
     let mut set = live.empty_set();
     for &block in func.layout().iter().filter(|block| calls(**block)) {
         live.walk_back(func, block, &mut set, |inst, behind| {
-            if func[inst].call.is_some() {
+            if changes(inst) {
                 behind.iter().for_each(|(reg, _)| {
                     across.insert(reg);
                 });
