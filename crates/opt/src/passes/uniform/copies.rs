@@ -8,7 +8,7 @@ use super::COPIES;
 use super::places::{self, Places};
 use crate::{Changed, Context};
 use oriole_isa::{Opcode, RegFile, Role};
-use oriole_ori::{Block, Function, InstId, PackedOption, RegType, SecondaryMap, VReg};
+use oriole_ori::{Block, EntitySet, Function, InstId, PackedOption, RegType, SecondaryMap, VReg};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -25,13 +25,13 @@ pub(super) fn forward(func: &mut Function, context: &Context, places: &Places) -
     if !func.iter_insts().any(|(_, inst)| func[inst].opcode == Opcode::UMOV) {
         return Changed::No;
     }
-    let homes = Homes::new(func);
+    let several = wide_spread(func);
     let mut replaced = 0;
     for block in func.layout().to_vec() {
         let mut values = Values::default();
         for (now, inst) in func.block_insts(block).to_vec().into_iter().enumerate() {
             if context.tally.is_open() {
-                let read = values.forwarded(func, &homes, inst, now);
+                let read = values.forwarded(func, &several, inst, now);
                 context.tally.add(COPIES, u32::from(!read.is_empty()));
                 replaced += read.len();
                 read.into_iter().for_each(|(at, reg)| {
@@ -48,32 +48,23 @@ pub(super) fn forward(func: &mut Function, context: &Context, places: &Places) -
     Changed::when(replaced > 0)
 }
 
-/// Which registers are named in one block alone.
-struct Homes {
-    only: SecondaryMap<VReg, PackedOption<Block>>,
-    several: SecondaryMap<VReg, bool>,
-}
-
-impl Homes {
-    fn new(func: &Function) -> Self {
-        let (mut only, mut several) = (SecondaryMap::new(), SecondaryMap::new());
-        only.resize(func.regs().len());
-        several.resize(func.regs().len());
-        func.live_in().iter().for_each(|reg| several[*reg] = true);
-        let mut homes = Homes { only, several };
-        for (block, inst) in func.iter_insts() {
-            func.for_each_reg(inst, |mention| {
-                let home: &mut PackedOption<Block> = &mut homes.only[mention.reg];
-                homes.several[mention.reg] |= home.expand().is_some_and(|home| home != block);
-                *home = block.into();
-            });
-        }
-        homes
+/// The registers that are named in several blocks, or before the first.
+fn wide_spread(func: &Function) -> EntitySet<VReg> {
+    let mut home: SecondaryMap<VReg, PackedOption<Block>> = SecondaryMap::new();
+    home.resize(func.regs().len());
+    let mut several = EntitySet::new();
+    func.live_in().iter().for_each(|reg| {
+        several.insert(*reg);
+    });
+    for (block, inst) in func.iter_insts() {
+        func.for_each_reg(inst, |mention| {
+            if home[mention.reg].expand().is_some_and(|home| home != block) {
+                several.insert(mention.reg);
+            }
+            home[mention.reg] = block.into();
+        });
     }
-
-    fn is_local(&self, reg: VReg) -> bool {
-        !self.several[reg]
-    }
+    several
 }
 
 /// What uniform registers hold at a place of a block.
@@ -109,17 +100,28 @@ impl Values {
         (0..func[reg].components).map(|k| self.of.get(&(reg, k)).copied()).collect()
     }
 
+    /// The register of a type that holds these numbers and was mentioned not long ago.
+    fn holder(&self, func: &Function, key: &(RegType, Numbers), now: usize) -> Option<VReg> {
+        let holder = *self.holders.get(key)?;
+        let is_near = self.last.get(&holder).is_some_and(|last| now.saturating_sub(*last) <= NEAR);
+        (is_near && self.known(func, holder)? == key.1).then_some(holder)
+    }
+
     /// The operands of an instruction that may be read from another register, each with that.
-    fn forwarded(&self, func: &Function, homes: &Homes, inst: InstId, now: usize) -> SmallVec<[(usize, VReg); 2]> {
+    fn forwarded(
+        &self,
+        func: &Function,
+        several: &EntitySet<VReg>,
+        inst: InstId,
+        now: usize,
+    ) -> SmallVec<[(usize, VReg); 2]> {
         let data = &func[inst];
         let other = |reg: VReg| {
-            if !is_uniform(func, reg) || !homes.is_local(reg) || data.defs().any(|(_, to)| to.as_reg() == Some(reg)) {
+            let is_written = data.defs().any(|(_, to)| to.as_reg() == Some(reg));
+            if !is_uniform(func, reg) || several.contains(reg) || is_written {
                 return None;
             }
-            let numbers = self.known(func, reg)?;
-            let holder = *self.holders.get(&(func[reg].reg_type, numbers.clone()))?;
-            let is_near = self.last.get(&holder).is_some_and(|last| now - last <= NEAR);
-            (holder != reg && is_near && self.known(func, holder)? == numbers).then_some(holder)
+            self.holder(func, &(func[reg].reg_type, self.known(func, reg)?), now).filter(|holder| *holder != reg)
         };
         data.uses().filter_map(|(at, from)| Some((at, other(from.as_whole_reg()?)?))).collect()
     }
@@ -152,10 +154,12 @@ impl Values {
             return None;
         }
         if let Some(bits) = from.as_imm() {
-            let fresh = self.next + 1;
-            let number = *self.constants.entry(bits).or_insert(fresh);
-            self.next = self.next.max(number);
-            return Some(number);
+            if let Some(known) = self.constants.get(&bits) {
+                return Some(*known);
+            }
+            let fresh = self.fresh();
+            self.constants.insert(bits, fresh);
+            return Some(fresh);
         }
         let (reg, piece) = from.as_piece()?;
         let range = piece.range(func[reg].components);
@@ -171,11 +175,7 @@ impl Values {
     fn hold(&mut self, func: &Function, reg: VReg, now: usize) {
         let Some(numbers) = self.known(func, reg) else { return };
         let key = (func[reg].reg_type, numbers);
-        let serves = self.holders.get(&key).is_some_and(|holder| {
-            let is_near = self.last.get(holder).is_some_and(|last| now.saturating_sub(*last) <= NEAR);
-            is_near && self.known(func, *holder).is_some_and(|numbers| numbers == key.1)
-        });
-        if !serves {
+        if self.holder(func, &key, now).is_none() {
             self.holders.insert(key, reg);
         }
     }
